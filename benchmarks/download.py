@@ -1,0 +1,114 @@
+"""Files and tables over the network, as they are at their source. Knows no data set."""
+
+import http.client
+import io
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+import zipfile
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import pandas as pd
+from sklearn.datasets import fetch_openml
+from sklearn.datasets._openml import OpenMLError
+
+from benchmarks.tables import DataError
+
+Result = TypeVar("Result")
+
+TIMEOUT = 60.0  # seconds without a byte
+ATTEMPTS = 3
+PAUSE = 1.0  # seconds before the second attempt; doubled before the third
+OPENML = "www.openml.org"
+
+
+class UnreachableError(DataError):
+    """A host that does not answer: no network, a wall, or a fault of the host."""
+
+    def __init__(self, host: str, reason: object) -> None:
+        super().__init__(f"{host} could not be reached ({reason})")
+        self.host = host
+
+
+def get(url: str) -> bytes:
+    """Return the file at `url`."""
+    request = urllib.request.Request(url, headers={"User-Agent": "neuralforest-benchmarks"})
+
+    def read() -> bytes:
+        with urllib.request.urlopen(request, timeout=TIMEOUT) as response:
+            return response.read()
+
+    return _persist(read, urllib.parse.urlsplit(url).netloc, url)
+
+
+def get_text(url: str, names: list[str] | None = None, sep: str = ",", **options: Any) -> pd.DataFrame:
+    """Return a delimited text file as strings; "?" and nothing are missing values. `names` where it has no header."""
+    return read_text(get(url), names, sep, **options)
+
+
+def read_text(content: bytes, names: list[str] | None = None, sep: str = ",", **options: Any) -> pd.DataFrame:
+    """Like `get_text`, for a file that is here already."""
+    return pd.read_csv(
+        io.BytesIO(content),
+        sep=sep,
+        names=names,
+        header="infer" if names is None else None,
+        dtype=str,
+        keep_default_na=False,
+        na_values=["", "?"],
+        **options,
+    )
+
+
+def get_member(url: str, member: str) -> bytes:
+    """Return one file of a ZIP archive, whatever folder it lies in."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(get(url))) as archive:
+            inside = [name for name in archive.namelist() if name.rpartition("/")[2] == member]
+            if not inside:
+                raise DataError(f"{url} has no {member}, only {archive.namelist()}")
+            return archive.read(inside[0])
+    except zipfile.BadZipFile as error:
+        raise DataError(f"{url} is not a ZIP archive: {error}") from error
+
+
+def read_excel(content: bytes) -> list[pd.DataFrame]:
+    """Return the sheets of a workbook, without rows and columns that are empty."""
+    try:
+        sheets = pd.read_excel(io.BytesIO(content), sheet_name=None)
+    except ImportError as error:
+        raise DataError(f"reading Excel files needs more: pip install '.[bench]' ({error})") from error
+    return [sheet.dropna(axis="columns", how="all").dropna(how="all") for sheet in sheets.values()]
+
+
+def get_openml(data_id: int) -> pd.DataFrame:
+    """Return a data set of OpenML with all of its columns, in their order."""
+
+    def read() -> pd.DataFrame:
+        # The slower parser: the other one is off by the last bit in some numbers, and a hash sees that.
+        bunch = fetch_openml(
+            data_id=data_id, target_column=None, as_frame=True, parser="liac-arff", cache=False, n_retries=0
+        )
+        return bunch.frame
+
+    return _persist(read, OPENML, f"data set {data_id} of OpenML")
+
+
+def _persist(read: Callable[[], Result], host: str, what: str) -> Result:
+    """Call `read`, again after a pause where the fault may pass, and turn its errors into sentences."""
+    for attempt in range(1, ATTEMPTS + 1):
+        try:
+            return read()
+        except urllib.error.HTTPError as error:
+            error.close()
+            if error.code < 500 or attempt == ATTEMPTS:
+                raise DataError(f"{host} answered {error.code} ({error.reason}) for {what}") from error
+        except OpenMLError as error:
+            raise DataError(f"{host} refused {what}: {error}") from error
+        except (OSError, http.client.HTTPException) as error:
+            if attempt == ATTEMPTS:
+                raise UnreachableError(host, getattr(error, "reason", error)) from error
+        time.sleep(PAUSE * 2 ** (attempt - 1))
+    raise AssertionError("the last attempt returns or raises")

@@ -1,0 +1,59 @@
+"""How a kernel is compiled: the one wrapper around numba that every kernel goes through.
+
+A kernel releases the GIL, runs on one thread, keeps NaN and infinity honest, and is cached on disk. The cache lives in a
+folder named after a digest of all kernel sources, because numba's own check sees only the file that holds the kernel and
+not those that it calls. Where no folder can be written, kernels are compiled anew in every process.
+"""
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numba
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+FAST_MATH = {"reassoc", "contract", "arcp", "nsz"}
+"""Rewritings that vectorise sums and keep NaN and infinity as they are."""
+
+
+def _cache_directory() -> str | None:
+    """Return a writable folder for compiled kernels, or None; NEURALFOREST_CACHE=0 turns caching off."""
+    if os.environ.get("NEURALFOREST_CACHE", "1") == "0":
+        return None
+    here = Path(__file__).parent
+    digest = hashlib.sha256()
+    for source in sorted(here.glob("*.py")):
+        digest.update(source.read_bytes())
+    name = f"kernels-{digest.hexdigest()[:16]}"
+    bases = [here / "__pycache__", Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser() / "neuralforest"]
+    if numba.config.CACHE_DIR:
+        bases.insert(0, Path(numba.config.CACHE_DIR))
+    for base in bases:
+        folder = base / name
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=folder):
+                return str(folder)
+        except OSError:
+            continue
+    return None
+
+
+_CACHE_DIRECTORY = _cache_directory()
+
+
+def kernel(function: Function) -> Function:
+    """Compile `function` on its first call; the result is the same for every caller and thread."""
+    previous = numba.config.CACHE_DIR
+    if _CACHE_DIRECTORY is not None:
+        numba.config.CACHE_DIR = _CACHE_DIRECTORY
+    try:
+        return numba.njit(  # type: ignore[no-any-return]
+            nogil=True, fastmath=FAST_MATH, error_model="numpy", cache=_CACHE_DIRECTORY is not None
+        )(function)
+    finally:
+        numba.config.CACHE_DIR = previous

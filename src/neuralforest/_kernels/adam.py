@@ -1,0 +1,63 @@
+"""Adam on a slice of the parameters, weight decay, and the projection onto the theory's bound."""
+
+import numpy as np
+
+from neuralforest._kernels._jit import kernel
+
+_F = np.float32
+
+
+@kernel
+def adam(weights, gradient, shift, start, stop, rate, step, plan, decay):  # type: ignore[no-untyped-def]
+    """Move parameters start to stop - 1 of a block (which begins at `shift`) one step, and clear their gradient.
+
+    Decay pulls them towards where they started, apart from the gradient: a tree's weights have no reason to be near 0.
+    """
+    p, m, v = weights.parameters, weights.first_moment, weights.second_moment
+    beta1, beta2, epsilon = _F(plan.beta1), _F(plan.beta2), _F(plan.epsilon)
+    keep1, keep2 = _F(1.0 - plan.beta1), _F(1.0 - plan.beta2)
+    size = _F(rate / (1.0 - plan.beta1**step))
+    spread = _F(1.0 / np.sqrt(1.0 - plan.beta2**step))
+    if decay > 0.0:
+        pull = _F(rate * decay)
+        for i in range(shift + start, shift + stop):
+            p[i] -= pull * (p[i] - weights.start[i])
+    for i in range(start, stop):
+        g = gradient[i]
+        j = shift + i
+        first = beta1 * m[j] + keep1 * g
+        second = beta2 * v[j] + keep2 * (g * g)
+        m[j], v[j] = first, second
+        p[j] -= size * first / (np.sqrt(second) * spread + epsilon)
+        gradient[i] = _F(0.0)
+
+
+@kernel
+def column_sums(p, start, stop, columns, sums):  # type: ignore[no-untyped-def]
+    """Fill `sums` with the sums over the columns of p[start:stop] taken as rows of `columns` numbers."""
+    sums[:] = 0.0
+    for i in range(start, stop, columns):
+        for o in range(columns):
+            sums[o] += p[i + o]
+
+
+@kernel
+def project(p, offsets, columns, limit):  # type: ignore[no-untyped-def]
+    """Shrink w2, b2, w_out and b_out together until max|w2| + max|b2| + sum|w_out| + |b_out| <= limit."""
+    _, _, w2, b2, w_out, b_out, n = offsets
+    largest_w2, largest_b2, norm = 0.0, 0.0, 0.0
+    for i in range(w2, b2):
+        largest_w2 = max(largest_w2, abs(p[i]))
+    for i in range(b2, w_out):
+        largest_b2 = max(largest_b2, abs(p[i]))
+    bias = np.zeros(columns)
+    column_sums(p, w_out, b_out, columns, bias)
+    for i in range(w_out, b_out):
+        norm += abs(p[i])
+    for i in range(b_out, n):
+        bias[(i - b_out) % columns] += p[i]
+    norm += largest_w2 + largest_b2 + np.abs(bias).sum()
+    if norm > limit:
+        factor = _F(limit / norm)
+        for i in range(w2, n):
+            p[i] *= factor

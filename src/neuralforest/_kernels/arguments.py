@@ -1,0 +1,102 @@
+"""The arrays that kernels share, in named groups; and where a block's layers stand in its parameters.
+
+A *block* is what is trained as one network: one tree (independent training) or all trees (joint training). Its parameters
+are one flat vector, [w1 | b1 | w2 | b2 | w_out | b_out], with the trees end to end in each part. In place of b_out stands,
+for each tree, its share of b_out - sum(w_out), the output where no leaf fires: a prediction is a sum of w_out * (v + 1),
+which loses no digits however many leaves there are.
+"""
+
+from typing import Any, NamedTuple
+
+from neuralforest._kernels._jit import kernel
+
+IDENTITY, SOFTMAX = 0, 1
+"""What is done to a tree's output before trees are added up."""
+
+
+class Structure(NamedTuple):
+    """Which unit is joined to which: never trained."""
+
+    first_split: Any  # int64 (trees + 1,)
+    first_leaf: Any  # int64 (trees + 1,)
+    first_connection: Any  # int64 (splits + 1,)
+    begin: Any  # int32 (splits,): the run of leaves of each split, counted inside the tree
+    end: Any  # int32 (splits,)
+    feature: Any  # int32 (splits,)
+    missing: Any  # float32 (splits,): the unit's output where its feature is missing, -1 or +1
+    inputs: Any  # int32: the features that each tree uses, trees end to end
+    first_input: Any  # int64 (trees + 1,)
+    input: Any  # int32 (splits,): place of the split's feature among its tree's inputs
+    block_tree: Any  # int64 (blocks + 1,): first tree of each block
+    first_parameter: Any  # int64 (blocks + 1,)
+    n_features: int
+    n_outputs: int
+    full: bool  # connectivity
+    head: int  # IDENTITY or SOFTMAX
+    contrast1: Any  # float32
+    contrast2: Any  # float32
+
+
+class Rows(NamedTuple):
+    """The rows that each block is trained or judged on."""
+
+    X: Any  # float32 (rows, features), scaled
+    y: Any  # float32 (rows, outputs), scaled; one-hot for classes
+    row: Any  # int32: row numbers, blocks may share them
+    weight: Any  # float32: one weight an entry of `row`
+    begin: Any  # int64 (blocks,): where the block's entries begin
+    end: Any  # int64 (blocks,)
+
+
+class Weights(NamedTuple):
+    """What changes in training."""
+
+    parameters: Any  # float32, blocks end to end
+    first_moment: Any  # float32
+    second_moment: Any  # float32
+    start: Any  # float32, what weight decay pulls towards; empty without decay
+    steps: Any  # int64 (blocks,)
+
+
+class Plan(NamedTuple):
+    """How to train."""
+
+    batch_size: int
+    loss: int
+    loss_parameter: float
+    rates: Any  # float64 (3,): step sizes of the layers
+    beta1: float
+    beta2: float
+    epsilon: float
+    weight_decay: float
+    bound: float  # C of the theory's bound C * leaves; 0 for none
+
+
+class Scratch(NamedTuple):
+    """Buffers, one set a thread (independent) or one for all threads (joint)."""
+
+    x: Any  # float32 (inputs, LANES)
+    u: Any  # float32 (splits, LANES): outputs of layer 1
+    h: Any  # float32 (leaves, LANES): outputs of layer 2, then their derivatives
+    du: Any  # float32 (splits, LANES), full connectivity only
+    transposed: Any  # float32 (rows, LANES), full connectivity only
+    score: Any  # float32 (2 * trees * outputs, LANES): of every tree, of this and of the previous chunk
+    gradient: Any  # float32 (parameters of the largest block,)
+
+
+@kernel
+def layer_offsets(structure, block):  # type: ignore[no-untyped-def]
+    """Return where w1, b1, w2, b2, w_out and b_out begin in the parameters of a block, and their number."""
+    first, last = structure.block_tree[block], structure.block_tree[block + 1]
+    start, stop = structure.first_split[first], structure.first_split[last]
+    splits, leaves = stop - start, structure.first_leaf[last] - structure.first_leaf[first]
+    if structure.full:
+        width, connections = structure.n_features, splits * leaves
+    else:
+        width, connections = 1, structure.first_connection[stop] - structure.first_connection[start]
+    b1 = splits * width
+    w2 = b1 + splits
+    b2 = w2 + connections
+    w_out = b2 + leaves
+    b_out = w_out + leaves * structure.n_outputs
+    return 0, b1, w2, b2, w_out, b_out, b_out + (last - first) * structure.n_outputs

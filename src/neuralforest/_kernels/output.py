@@ -1,0 +1,94 @@
+"""The output layer: leaves to a tree's score, scores to the block's prediction, and back. The same for every connectivity."""
+
+import numpy as np
+
+from neuralforest._kernels._jit import kernel
+from neuralforest._kernels.arguments import SOFTMAX
+from neuralforest._kernels.lanes import LANES, fill, load, store, total
+
+_ONE, _ZERO = np.float32(1.0), np.float32(0.0)
+
+
+@kernel
+def _softmax(score, row, n):  # type: ignore[no-untyped-def]
+    """Turn n rows of scores into probabilities, lane by lane."""
+    for lane in range(LANES):
+        highest = score[row, lane]
+        for o in range(row + 1, row + n):
+            highest = max(highest, score[o, lane])
+        norm = _ZERO
+        for o in range(row, row + n):
+            score[o, lane] = np.exp(score[o, lane] - highest)
+            norm += score[o, lane]
+        for o in range(row, row + n):
+            score[o, lane] /= norm
+
+
+@kernel
+def forward(structure, first_tree, tree, offsets, p, h, score, half):  # type: ignore[no-untyped-def]
+    """Fill the tree's rows of the half of `score` that starts at row `half`; with softmax, with probabilities."""
+    n_outputs = structure.n_outputs
+    w_out, b_out = offsets[4], offsets[5]
+    leaf0 = structure.first_leaf[tree] - structure.first_leaf[first_tree]
+    leaf1 = structure.first_leaf[tree + 1] - structure.first_leaf[first_tree]
+    place = tree - first_tree
+    row = half + place * n_outputs
+    for o in range(n_outputs):
+        a = fill(p[b_out + place * n_outputs + o])
+        for leaf in range(leaf0, leaf1):
+            a = a + (load(h, leaf) + _ONE) * p[w_out + leaf * n_outputs + o]
+        store(score, row + o, a)
+    if structure.head == SOFTMAX:
+        _softmax(score, row, n_outputs)
+
+
+@kernel
+def combine(structure, n_trees, score, half, prediction):  # type: ignore[no-untyped-def]
+    """Fill `prediction` (outputs, LANES): the sum of the scores, or the mean of the probabilities, in the trees' order."""
+    n_outputs = structure.n_outputs
+    factor = _ONE / np.float32(n_trees) if structure.head == SOFTMAX else _ONE
+    for o in range(n_outputs):
+        a = fill(_ZERO)
+        for tree in range(n_trees):
+            a = a + load(score, half + tree * n_outputs + o)
+        store(prediction, o, a * factor)
+
+
+@kernel
+def score_slopes(structure, n_trees, place, score, half, slope, target):  # type: ignore[no-untyped-def]
+    """Fill `target` (outputs, LANES) with the slopes of one tree's score, given those of the prediction."""
+    n_outputs = structure.n_outputs
+    if structure.head != SOFTMAX:
+        for o in range(n_outputs):
+            store(target, o, load(slope, o))
+        return
+    row = half + place * n_outputs
+    factor = _ONE / np.float32(n_trees)
+    mean = fill(_ZERO)
+    for o in range(n_outputs):
+        mean = mean + load(slope, o) * load(score, row + o)
+    for o in range(n_outputs):
+        store(target, o, (load(slope, o) - mean) * load(score, row + o) * factor)
+
+
+@kernel
+def backward(structure, first_tree, tree, offsets, p, h, slope, gradient):  # type: ignore[no-untyped-def]
+    """Add the slopes of b2, w_out and b_out; turn the tree's rows of h into the slopes of the leaves' arguments."""
+    n_outputs = structure.n_outputs
+    b2, w_out, b_out = offsets[3], offsets[4], offsets[5]
+    leaf0 = structure.first_leaf[tree] - structure.first_leaf[first_tree]
+    leaf1 = structure.first_leaf[tree + 1] - structure.first_leaf[first_tree]
+    place = tree - first_tree
+    for leaf in range(leaf0, leaf1):
+        v = load(h, leaf)
+        a = fill(_ZERO)
+        for o in range(n_outputs):
+            s = load(slope, o)
+            a = a + s * p[w_out + leaf * n_outputs + o]
+            gradient[w_out + leaf * n_outputs + o] += total(s * v)
+        a = a * (_ONE - v * v) * structure.contrast2
+        store(h, leaf, a)
+        gradient[b2 + leaf] += total(a)
+    if structure.head == SOFTMAX or place == 0:  # scores that are added up share one trained offset, the first tree's
+        for o in range(n_outputs):
+            gradient[b_out + place * n_outputs + o] += total(load(slope, o))

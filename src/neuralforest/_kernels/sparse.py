@@ -1,0 +1,65 @@
+"""The hidden layers of a tree with sparse connectivity: what a split touches is its own run of leaves, nothing else."""
+
+import numpy as np
+
+from neuralforest._kernels._jit import kernel
+from neuralforest._kernels.activations import tanh
+from neuralforest._kernels.lanes import LANES, fill, load, store, total, where_missing
+
+_ONE, _ZERO = np.float32(1.0), np.float32(0.0)
+
+
+@kernel
+def forward(structure, first_tree, tree, offsets, p, X, batch, scratch):  # type: ignore[no-untyped-def]
+    """Fill the tree's rows of scratch.u and scratch.h with the outputs of layers 1 and 2 for the 32 rows of `batch`."""
+    x, u, h = scratch.x, scratch.u, scratch.h
+    w1, b1, w2, b2 = offsets[0], offsets[1], offsets[2], offsets[3]
+    start, stop = structure.first_split[tree], structure.first_split[tree + 1]
+    origin = structure.first_split[first_tree]  # the block's own numbering starts here
+    leaf0 = structure.first_leaf[tree] - structure.first_leaf[first_tree]
+    input0 = structure.first_input[tree] - structure.first_input[first_tree]
+    run0 = w2 - structure.first_connection[origin]
+    for i in range(structure.first_input[tree], structure.first_input[tree + 1]):
+        feature = structure.inputs[i]
+        row = i - structure.first_input[first_tree]
+        for lane in range(LANES):
+            x[row, lane] = X[batch[lane], feature]
+    for leaf in range(leaf0, leaf0 + stop - start + 1):
+        store(h, leaf, fill(p[b2 + leaf]))
+    for k in range(start, stop):
+        unit = k - origin
+        xk = load(x, input0 + structure.input[k])
+        uk = tanh((xk * p[w1 + unit] + p[b1 + unit]) * structure.contrast1)
+        uk = where_missing(xk, structure.missing[k], uk)
+        store(u, unit, uk)
+        begin, end = structure.begin[k], structure.end[k]
+        weight = run0 + structure.first_connection[k] - begin
+        for leaf in range(begin, end):
+            store(h, leaf0 + leaf, load(h, leaf0 + leaf) + uk * p[weight + leaf])
+    for leaf in range(leaf0, leaf0 + stop - start + 1):
+        store(h, leaf, tanh(load(h, leaf) * structure.contrast2))
+
+
+@kernel
+def backward(structure, first_tree, tree, offsets, p, scratch):  # type: ignore[no-untyped-def]
+    """Add to scratch.gradient the slopes of w1, b1 and w2; scratch.h holds the slopes of the leaves' arguments."""
+    x, u, h, gradient = scratch.x, scratch.u, scratch.h, scratch.gradient
+    w1, b1, w2 = offsets[0], offsets[1], offsets[2]
+    origin = structure.first_split[first_tree]
+    leaf0 = structure.first_leaf[tree] - structure.first_leaf[first_tree]
+    input0 = structure.first_input[tree] - structure.first_input[first_tree]
+    run0 = w2 - structure.first_connection[origin]
+    for k in range(structure.first_split[tree], structure.first_split[tree + 1]):
+        unit = k - origin
+        uk = load(u, unit)
+        du = fill(_ZERO)
+        begin, end = structure.begin[k], structure.end[k]
+        weight = run0 + structure.first_connection[k] - begin
+        for leaf in range(begin, end):
+            slope = load(h, leaf0 + leaf)
+            du = du + slope * p[weight + leaf]
+            gradient[weight + leaf] += total(uk * slope)
+        du = du * (_ONE - uk * uk) * structure.contrast1
+        xk = load(x, input0 + structure.input[k])
+        gradient[b1 + unit] += total(du)
+        gradient[w1 + unit] += total(du * where_missing(xk, _ZERO, xk))

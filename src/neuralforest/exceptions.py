@@ -1,0 +1,31 @@
+"""What can go wrong, as classes: each is also the built-in or scikit-learn error that a caller would expect."""
+
+from sklearn.exceptions import NotFittedError as _SklearnNotFittedError
+
+
+class NeuralForestError(Exception):
+    """Base of every error that this package raises on purpose."""
+
+
+class InvalidEnsembleError(NeuralForestError, ValueError):
+    """Arrays that do not describe trees."""
+
+
+class UnsupportedModelError(NeuralForestError, ValueError):
+    """A model that cannot be rewritten exactly."""
+
+
+class InvalidParameterError(NeuralForestError, ValueError):
+    """An argument outside its range."""
+
+
+class NotFittedError(NeuralForestError, _SklearnNotFittedError):
+    """A model that has to be fitted first."""
+
+
+class CheckpointError(NeuralForestError, ValueError):
+    """A checkpoint that belongs to another fit, or is damaged."""
+
+
+class ConvergenceWarning(UserWarning):
+    """Training went wrong or stopped early; the best state so far was kept."""

@@ -1,0 +1,375 @@
+"""ForestNetwork: a tree ensemble as a neural network, hard (exactly the ensemble) or soft (tanh, trainable)."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse
+import scipy.special
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_array
+
+from neuralforest import _parallel
+from neuralforest._kernels import evaluate, traverse
+from neuralforest._kernels.arguments import SOFTMAX, Structure, layer_offsets
+from neuralforest._kernels.lanes import LANES
+from neuralforest.ensemble import TreeEnsemble
+from neuralforest.exceptions import InvalidParameterError
+from neuralforest.structure import (
+    Connectivity,
+    Training,
+    build_scratch,
+    build_structure,
+    connection_signs,
+    connection_units,
+    count_parameters,
+    initial_parameters,
+    leaf_targets,
+)
+
+_WORTH_A_THREAD = 200_000  # pairs of row and tree below which a second thread costs more than it gains
+
+
+class Layers(NamedTuple):
+    """The three layers of a network: units in rows, what they are joined to in columns."""
+
+    W1: scipy.sparse.csr_array  # (splits, features)
+    b1: NDArray[np.float64]  # (splits,)
+    W2: scipy.sparse.csr_array  # (leaves, splits)
+    b2: NDArray[np.float64]  # (leaves,)
+    W_out: NDArray[np.float64]  # (outputs, leaves)
+    b_out: NDArray[np.float64]  # (outputs,)
+
+
+@dataclass(frozen=True, eq=False)
+class Softening:
+    """What a soft network has beyond its trees.
+
+    Parameters
+    ----------
+    contrast : pair of floats
+        Slopes of the two layers' activations, tanh(contrast * argument).
+    center, scale : float64 arrays (features,)
+        Layer 1 sees (x - center) / scale.
+    output_center, output_scale : float64 arrays (outputs,)
+        A prediction is output_center + output_scale * (what the network says).
+    training : "independent" or "joint"
+        Whether a block, with parameters of its own, is one tree or all of them.
+    connectivity : "sparse" or "full"
+    parameters : float32 array
+        Blocks end to end, each [w1 | b1 | w2 | b2 | w_out | b_out]; see `_kernels.arguments`.
+    hard : bool array (blocks,)
+        Blocks that are evaluated as the trees they came from.
+    """
+
+    contrast: tuple[float, float]
+    center: NDArray[np.float64]
+    scale: NDArray[np.float64]
+    output_center: NDArray[np.float64]
+    output_scale: NDArray[np.float64]
+    training: Training
+    connectivity: Connectivity
+    parameters: NDArray[np.float32]
+    hard: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ForestNetwork:
+    """A tree ensemble as a network with two hidden layers: one unit a split, then one unit a leaf.
+
+    Made by :func:`neuralforest.convert`. As it comes it is hard: units are -1 or +1 and it predicts exactly what the
+    ensemble predicts. :meth:`soften` gives the network with tanh in their place.
+
+    Parameters
+    ----------
+    ensemble : TreeEnsemble
+    soft : Softening, optional
+        None for the hard network.
+
+    Examples
+    --------
+    >>> import neuralforest as nf
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.ensemble import RandomForestRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> forest = RandomForestRegressor(10, max_depth=4, random_state=0).fit(X, y)
+    >>> network = nf.convert(forest)
+    >>> network
+    ForestNetwork(10 trees, 10 features, 1 output, hard, 1294 parameters)
+    >>> abs(network.predict(X) - forest.predict(X)).max() < 1e-9
+    True
+    >>> network.soften(contrast=(100, 1), scale=X.std(axis=0))
+    ForestNetwork(10 trees, 10 features, 1 output, soft (independent, sparse), 1294 parameters)
+    """
+
+    ensemble: TreeEnsemble
+    soft: Softening | None = None
+
+    def __repr__(self) -> str:
+        shape = repr(self.ensemble).removeprefix("TreeEnsemble(").removesuffix(")").split(", ")
+        kind = "hard" if self.soft is None else f"soft ({self.soft.training}, {self.soft.connectivity})"
+        return f"ForestNetwork({shape[0]}, {shape[2]}, {shape[3]}, {kind}, {self.n_parameters} parameters)"
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"ensemble": self.ensemble, "soft": self.soft}  # what is cached can be computed again
+
+    @property
+    def classes(self) -> NDArray[np.generic] | None:
+        """Labels of the classes; None for regression."""
+        return self.ensemble.classes
+
+    @property
+    def n_parameters(self) -> int:
+        """Number of weights and offsets; the paper's formula for the network's connectivity."""
+        if self.soft is None:
+            return count_parameters(self.ensemble)
+        return count_parameters(self.ensemble, self.soft.connectivity, self.soft.training)
+
+    @cached_property
+    def structure(self) -> Structure:
+        """What the kernels need to know of a soft network."""
+        soft = self._softening
+        return build_structure(self.ensemble, soft.training, soft.connectivity, soft.contrast)
+
+    @property
+    def _softening(self) -> Softening:
+        if self.soft is None:
+            raise InvalidParameterError("this needs a soft network, and this one is hard: call soften(contrast) first")
+        return self.soft
+
+    @property
+    def hard(self) -> NDArray[np.bool_]:
+        """Which blocks are evaluated as trees, (blocks,)."""
+        return np.ones(self.ensemble.n_trees, np.bool_) if self.soft is None else self.soft.hard
+
+    @property
+    def n_blocks(self) -> int:
+        """How many networks with parameters of their own there are: one, or one for each tree."""
+        return len(self.hard)
+
+    @property
+    def _block_of_tree(self) -> NDArray[np.int64]:
+        trees = np.arange(self.ensemble.n_trees)
+        return trees if self.n_blocks == len(trees) else np.zeros_like(trees)
+
+    @cached_property
+    def _nodes(self) -> NDArray[np.void]:
+        e = self.ensemble
+        nodes = np.empty(e.n_splits, traverse.NODE)
+        nodes["threshold"], nodes["middle"] = e.threshold, e.middle
+        nodes["feature"] = np.where(e.missing_left, e.feature, ~e.feature)
+        return nodes
+
+    def soften(
+        self,
+        contrast: tuple[float, float] = (100.0, 1.0),
+        *,
+        center: ArrayLike = 0.0,
+        scale: ArrayLike = 1.0,
+        output_center: ArrayLike = 0.0,
+        output_scale: ArrayLike = 1.0,
+        training: Training = "independent",
+        connectivity: Connectivity = "sparse",
+        folded: bool = False,
+    ) -> "ForestNetwork":
+        """Return the network with tanh(contrast * argument) in place of the sign of the argument.
+
+        Parameters
+        ----------
+        contrast : pair of floats
+            For the splits and for the leaves. The larger, the nearer to the trees.
+        center, scale : floats or arrays (features,)
+            Splits see (x - center) / scale, so that one contrast suits all features; the default is raw units.
+        output_center, output_scale : floats or arrays (outputs,)
+            The same for the target of a regression.
+        training : "independent" or "joint"
+            Whether each tree is a network of its own, or all trees are one.
+        connectivity : "sparse" or "full"
+            Whether only the connections of the trees exist, or all between two layers; the new ones are 0.
+        folded : bool
+            Multiply the weights by the contrasts instead of the arguments. The same function, but training moves it
+            differently.
+        """
+        e = self.ensemble
+        contrast = _check_contrast(contrast)
+        if training not in ("independent", "joint") or connectivity not in ("sparse", "full"):
+            raise InvalidParameterError(
+                "training must be 'independent' or 'joint' and connectivity 'sparse' or 'full', "
+                f"got {training!r} and {connectivity!r}"
+            )
+        if e.aggregation == "sum" and training == "independent" and e.n_trees > 1:
+            raise InvalidParameterError(
+                "training must be 'joint' for trees that are added up (boosting), because no tree predicts the target "
+                "by itself; got 'independent'"
+            )
+        centers = _per_column("center", center, e.n_features), _per_column("output_center", output_center, e.n_outputs)
+        scales = _per_column("scale", scale, e.n_features), _per_column("output_scale", output_scale, e.n_outputs)
+        if min(scales[0].min(), scales[1].min()) <= 0:
+            raise InvalidParameterError(f"scale and output_scale must be positive, got {scale} and {output_scale}")
+        kept, fold = ((1.0, 1.0), contrast) if folded else (contrast, (1.0, 1.0))
+        structure = build_structure(e, training, connectivity, kept)
+        leaf = leaf_targets(e, centers[1], scales[1])
+        if e.aggregation == "mean" and training == "joint" and structure.head != SOFTMAX:
+            leaf = leaf / e.n_trees
+        base = (e.base_score - centers[1]) / scales[1] if e.aggregation == "sum" else np.zeros(e.n_outputs)
+        largest = np.finfo(np.float32).max  # a threshold of +inf stays far to the right of everything
+        threshold = np.clip((e.threshold - centers[0][e.feature]) / scales[0][e.feature], -largest, largest) 
+        parameters = initial_parameters(e, structure, threshold, leaf, base, fold)
+        hard = np.zeros(len(structure.block_tree) - 1, np.bool_)
+        soft = Softening(
+            kept, centers[0], scales[0], centers[1], scales[1], training, connectivity, parameters, hard
+        )
+        return ForestNetwork(e, soft)
+
+    def with_parameters(self, parameters: NDArray[np.float32], hard: NDArray[np.bool_]) -> "ForestNetwork":
+        """Return a soft network with other parameters and other blocks kept hard."""
+        return ForestNetwork(self.ensemble, replace(self._softening, parameters=parameters, hard=hard))
+
+    def layers(self, block: int = 0) -> Layers:
+        """Return the layers of a block: of one tree, or in a jointly trained network of all trees.
+
+        Examples
+        --------
+        >>> import neuralforest as nf
+        >>> from sklearn.tree import DecisionTreeRegressor
+        >>> tree = DecisionTreeRegressor(max_depth=1).fit([[0.0], [1.0]], [3.0, 5.0])
+        >>> layers = nf.convert(tree).layers()
+        >>> layers.W1.toarray(), layers.b1
+        (array([[1.]]), array([-0.5]))
+        >>> layers.W2.toarray(), layers.b2
+        (array([[-1.],
+               [ 1.]]), array([-0.5, -0.5]))
+        >>> layers.W_out, layers.b_out
+        (array([[1.5, 2.5]]), array([4.]))
+        """
+        if self.soft is None:
+            return self._tree_layers(block)
+        s, e = self.structure, self.ensemble
+        p = self.soft.parameters[s.first_parameter[block] : s.first_parameter[block + 1]].astype(np.float64)
+        w1, b1, w2, b2, w_out, b_out, _ = layer_offsets(s, block)
+        first, last = s.block_tree[block], s.block_tree[block + 1]
+        features = e.feature[e.first_split[first] : e.first_split[last]]
+        shape1, shape2 = (len(features), e.n_features), (w_out - b2, len(features))
+        if s.full:
+            W1, W2 = (scipy.sparse.csr_array(p[a:b].reshape(c)) for a, b, c in ((w1, b1, shape1), (w2, b2, shape2)))
+        else:
+            W1 = scipy.sparse.csr_array((p[w1:b1], (np.arange(len(features)), features)), shape1)
+            W2 = scipy.sparse.csr_array((p[w2:b2], connection_units(e, first, last)), shape2)
+        W_out = p[w_out:b_out].reshape(-1, e.n_outputs)
+        constant = p[b_out:].reshape(-1, e.n_outputs).sum(axis=0)  # b_out - sum(w_out)
+        return Layers(W1, p[b1:w2], W2, p[b2:w_out], W_out.T, constant + W_out.sum(axis=0))
+
+    def _tree_layers(self, tree: int) -> Layers:
+        """Return the paper's weights in the units of the source, in float64."""
+        e = self.ensemble[tree : tree + 1]
+        units = np.arange(e.n_splits)
+        W1 = scipy.sparse.csr_array((np.ones(e.n_splits), (units, e.feature)), (e.n_splits, e.n_features))
+        W2 = scipy.sparse.csr_array((connection_signs(e), connection_units(e, 0, 1)), (e.n_leaves, e.n_splits))
+        half = e.value.T / 2
+        return Layers(W1, -e.threshold, W2.astype(np.float64), 0.5 - e.depth, half, half.sum(axis=1))
+
+    def apply(self, X: ArrayLike) -> NDArray[np.int32]:
+        """Return the leaf of each row in each tree, (rows, trees), counted from left to right."""
+        X = self._check_X(X)
+        leaves = np.empty((len(X), self.ensemble.n_trees), np.int32)
+        traverse.leaves_of_rows(self._nodes, self.ensemble.first_split, self.ensemble.first_leaf, X, leaves)
+        return leaves
+
+    def output(self, X: ArrayLike, n_jobs: int | None = None) -> NDArray[np.float64]:
+        """Return what the trees say together, before the link, (rows, outputs)."""
+        X = self._check_X(X)
+        out = np.zeros((len(X), self.ensemble.n_outputs))
+        blocks = np.arange(self.n_blocks)
+        threads = min(_parallel.effective_n_jobs(n_jobs), 1 + len(X) * self.ensemble.n_trees // _WORTH_A_THREAD)
+        with _parallel.team(threads) as run:
+            run(
+                lambda part: self._add(X[slice(*part)], blocks, out[slice(*part)]),
+                _parallel.ranges(len(X), threads, LANES),
+            )
+        return self._finish(out, blocks)
+
+    def block_output(self, block: int, X: NDArray[np.floating]) -> NDArray[np.float64]:
+        """Return what one block says by itself, (rows, outputs); X as the source's trees compare it."""
+        out = np.zeros((len(X), self.ensemble.n_outputs))
+        blocks = np.array([block])
+        self._add(X, blocks, out)
+        return self._finish(out, blocks)
+
+    def _add(self, X: NDArray[np.floating], blocks: NDArray[np.int64], out: NDArray[np.float64]) -> None:
+        """Add to `out` what the trees of the given blocks say, each tree of a mean with weight 1."""
+        e = self.ensemble
+        trees = np.flatnonzero(np.isin(self._block_of_tree, blocks[self.hard[blocks]]))
+        traverse.add_leaf_values(self._nodes, e.first_split, e.first_leaf, e.value, trees, X, out)
+        blocks = blocks[~self.hard[blocks]]
+        if self.soft is not None and len(blocks):
+            weight = e.n_trees // self.n_blocks if e.aggregation == "mean" else 1
+            center, scale = self.soft.output_center * weight, self.soft.output_scale * weight
+            scratch, counters = build_scratch(self.structure), np.zeros(3, np.int64)
+            evaluate.add_predictions(
+                self.structure, self.soft.parameters, blocks, self.scaled(X), center, scale, scratch, counters, out
+            )
+
+    def _finish(self, out: NDArray[np.float64], blocks: NDArray[np.int64]) -> NDArray[np.float64]:
+        if self.ensemble.aggregation == "mean":
+            out /= np.isin(self._block_of_tree, blocks).sum()
+            out += self.ensemble.base_score
+        elif self.hard.all():
+            out += self.ensemble.base_score  # soft blocks carry it themselves
+        return out
+
+    def scaled(self, X: NDArray[np.floating]) -> NDArray[np.float32]:
+        """Return X as the first layer of a soft network sees it."""
+        soft = self._softening
+        return np.ascontiguousarray((X - soft.center) / soft.scale, dtype=np.float32)
+
+    def predict(self, X: ArrayLike, n_jobs: int | None = None) -> NDArray[Any]:
+        """Predict a number, or a label, for each row.
+
+        Returns
+        -------
+        array (rows,), or (rows, outputs) for several targets
+        """
+        if self.classes is not None:
+            return self.classes[self.predict_proba(X, n_jobs).argmax(axis=1)]
+        out = self.output(X, n_jobs)
+        if self.ensemble.link == "log":
+            out = np.exp(out)
+        return out[:, 0] if out.shape[1] == 1 else out
+
+    def predict_proba(self, X: ArrayLike, n_jobs: int | None = None) -> NDArray[np.float64]:
+        """Return the probability of each class, (rows, classes)."""
+        if self.classes is None:
+            raise InvalidParameterError("predict_proba needs a classifier, and this network is a regressor: use predict")
+        out = self.output(X, n_jobs)
+        if self.ensemble.link == "identity":
+            return out
+        if self.ensemble.link == "softmax":
+            return np.asarray(scipy.special.softmax(out, axis=1))
+        inverse = scipy.special.expit if self.ensemble.link == "logit" else scipy.special.ndtr
+        second = inverse(out[:, 0])
+        return np.column_stack([1 - second, second])
+
+    def _check_X(self, X: ArrayLike) -> NDArray[np.floating]:
+        if scipy.sparse.issparse(X):
+            X = X.toarray()
+        X = check_array(X, dtype=self.ensemble.compare_dtype, order="C", ensure_all_finite="allow-nan")
+        if X.shape[1] != self.ensemble.n_features:
+            raise InvalidParameterError(
+                f"X must have the {self.ensemble.n_features} features that the network was made for, got {X.shape[1]}"
+            )
+        return np.asarray(X)
+
+
+def _check_contrast(contrast: Any) -> tuple[float, float]:
+    pair = np.asarray(contrast, dtype=np.float64)
+    if pair.shape != (2,) or not np.isfinite(pair).all() or (pair <= 0).any():
+        raise InvalidParameterError(f"contrast must be two positive numbers, for splits and leaves, got {contrast}")
+    return float(pair[0]), float(pair[1])
+
+
+def _per_column(name: str, value: ArrayLike, n: int) -> NDArray[np.float64]:
+    array = np.asarray(value, dtype=np.float64)
+    if array.shape not in ((), (n,)) or not np.isfinite(array).all():
+        raise InvalidParameterError(f"{name} must be one finite number, or one for each of {n} columns, got {value}")
+    return np.broadcast_to(array, (n,)).copy()

@@ -1,0 +1,65 @@
+"""Readers: one file per library turns fitted models into a `TreeEnsemble`. They know no network.
+
+A library's file ends with a table `READERS` from class to reader. It is imported only when a class of that library
+stands among the ancestors of the model, so a library that is not in use is never loaded.
+"""
+
+from importlib import import_module
+
+from neuralforest.ensemble import TreeEnsemble
+from neuralforest.exceptions import InvalidEnsembleError
+from neuralforest.readers._refusal import unsupported
+
+__all__ = ["read_ensemble"]
+
+_LIBRARIES = {"sklearn": "neuralforest.readers.sklearn"}
+"""The file that reads the models of a library, by the name of the library's package."""
+
+_SUPPORTED = (
+    "scikit-learn's DecisionTree, ExtraTree, RandomForest, ExtraTrees, Bagging of trees, GradientBoosting and "
+    "HistGradientBoosting, regressors and classifiers"
+)
+
+
+def read_ensemble(model: object) -> TreeEnsemble:
+    """Read a fitted tree model; the model stays as it is.
+
+    Parameters
+    ----------
+    model : object
+        A fitted tree ensemble, or an instance of a subclass of one.
+
+    Returns
+    -------
+    TreeEnsemble
+        Trees in the order in which the model sums them.
+
+    Raises
+    ------
+    UnsupportedModelError
+        When the model cannot be rewritten exactly; the message says why and what can.
+    NotFittedError
+        When the model has no trees yet.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> from neuralforest.readers import read_ensemble
+    >>> X, y = load_iris(return_X_y=True)
+    >>> read_ensemble(DecisionTreeClassifier(max_leaf_nodes=4, random_state=0).fit(X, y))
+    TreeEnsemble(1 tree, 4 leaves, 4 features, 3 outputs)
+    """
+    if isinstance(model, type):
+        raise unsupported(model, "it is a class", f"a fitted instance, as in {model.__name__}().fit(X, y)")
+    for ancestor in type(model).__mro__:
+        library = _LIBRARIES.get(ancestor.__module__.partition(".")[0])
+        if library is None:
+            continue
+        reader = import_module(library).READERS.get(ancestor)
+        if reader is not None:
+            try:
+                return reader(model)  # type: ignore[no-any-return]
+            except InvalidEnsembleError as error:
+                raise unsupported(model, str(error), "finite trees with thresholds") from error
+    raise unsupported(model, "no reader knows this class", _SUPPORTED)

@@ -1,0 +1,187 @@
+"""From a TreeEnsemble to what the kernels take: which unit is joined to which, and the weights that a tree starts with."""
+
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuralforest._kernels.arguments import IDENTITY, SOFTMAX, Scratch, Structure, layer_offsets
+from neuralforest._kernels.lanes import LANES
+from neuralforest.ensemble import TreeEnsemble
+
+Training = Literal["independent", "joint"]
+Connectivity = Literal["sparse", "full"]
+
+
+def build_structure(
+    ensemble: TreeEnsemble, training: Training, connectivity: Connectivity, contrast: tuple[float, float]
+) -> Structure:
+    """Lay the trees out as blocks: one a tree (independent), or one of all trees (joint)."""
+    e = ensemble
+    key = e.tree_of_split * e.n_features + e.feature
+    used, place = np.unique(key, return_inverse=True)  # the features of each tree, trees in order
+    first_input = np.searchsorted(used, np.arange(e.n_trees + 1) * e.n_features)
+    blocks = np.arange(e.n_trees + 1) if training == "independent" else np.array([0, e.n_trees])
+    structure = Structure(
+        first_split=_writable(e.first_split),
+        first_leaf=_writable(e.first_leaf),
+        first_connection=e.first_connection,
+        begin=_writable(e.begin),
+        end=_writable(e.end),
+        feature=_writable(e.feature),
+        missing=np.where(e.missing_left, -1, 1).astype(np.float32),
+        inputs=(used % e.n_features).astype(np.int32),
+        first_input=first_input.astype(np.int64),
+        input=(place - first_input[e.tree_of_split]).astype(np.int32),
+        block_tree=blocks.astype(np.int64),
+        first_parameter=np.zeros(len(blocks), np.int64),
+        n_features=e.n_features,
+        n_outputs=e.n_outputs,
+        full=connectivity == "full",
+        head=SOFTMAX if _averages_probabilities(e) else IDENTITY,
+        contrast1=np.float32(contrast[0]),
+        contrast2=np.float32(contrast[1]),
+    )
+    sizes = [layer_offsets(structure, block)[-1] for block in range(len(blocks) - 1)]
+    np.cumsum(sizes, out=structure.first_parameter[1:])
+    return structure
+
+
+def _writable(array: NDArray[np.generic]) -> NDArray[np.generic]:
+    """Return a view with the type of an ordinary array, so that numba compiles one version of a kernel, not two."""
+    return array.view() if array.flags.writeable else array.copy()
+
+
+def _averages_probabilities(ensemble: TreeEnsemble) -> bool:
+    return ensemble.classes is not None and ensemble.link == "identity"
+
+
+def leaf_targets(ensemble: TreeEnsemble, center: NDArray[np.float64], scale: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return what the leaves of the soft network say, (leaves, outputs), in the units that it is trained in.
+
+    Values are centred and scaled; values that are added up are scaled only. Probabilities become logarithms (softmax
+    undoes it), after one more row has been shared out evenly among the classes, so that none is 0.
+    """
+    value = ensemble.value
+    if _averages_probabilities(ensemble):
+        rows = ensemble.weight[:, None]
+        log = np.log((rows * value + 1.0 / ensemble.n_outputs) / (rows + 1.0))
+        return log - log.mean(axis=1, keepdims=True)
+    if ensemble.aggregation == "sum":
+        return value / scale
+    return (value - center) / scale
+
+
+def initial_parameters(
+    ensemble: TreeEnsemble,
+    structure: Structure,
+    threshold: NDArray[np.float64],
+    leaf: NDArray[np.float64],
+    base: NDArray[np.float64],
+    fold: tuple[float, float] = (1.0, 1.0),
+) -> NDArray[np.float32]:
+    """Return the paper's weights for every block, end to end.
+
+    Parameters
+    ----------
+    threshold : float64 array (splits,)
+        In scaled units.
+    leaf : float64 array (leaves, outputs)
+        See `leaf_targets`; for the blocks of a mean over several trees already divided by their number.
+    base : float64 array (outputs,)
+        What the network says where no leaf fires.
+    fold : pair of floats
+        What the weights of the hidden layers are multiplied with.
+    """
+    e = ensemble
+    factor1, factor2 = fold
+    signs = connection_signs(e)
+    parameters = np.zeros(structure.first_parameter[-1], np.float32)
+    for block, (first, last) in enumerate(zip(structure.block_tree[:-1], structure.block_tree[1:], strict=True)):
+        splits = slice(e.first_split[first], e.first_split[last])
+        leaves = slice(e.first_leaf[first], e.first_leaf[last])
+        p = parameters[structure.first_parameter[block] : structure.first_parameter[block + 1]]
+        _, b1, w2, b2, w_out, b_out, _ = layer_offsets(structure, block)
+        n_splits, n_leaves = splits.stop - splits.start, leaves.stop - leaves.start
+        connections = signs[e.first_connection[splits.start] : e.first_connection[splits.stop]] * factor2
+        if structure.full:
+            p[:b1].reshape(n_splits, e.n_features)[np.arange(n_splits), e.feature[splits]] = factor1
+            rows, columns = connection_units(e, first, last)
+            p[w2:b2].reshape(n_leaves, n_splits)[rows, columns] = connections
+        else:
+            p[:b1] = factor1
+            p[w2:b2] = connections
+        p[b1:w2] = -threshold[splits] * factor1
+        p[b2:w_out] = (0.5 - e.depth[leaves]) * factor2
+        p[w_out:b_out] = leaf[leaves].ravel() / 2
+        p[b_out : b_out + e.n_outputs] = base
+    return parameters
+
+
+def connection_signs(ensemble: TreeEnsemble) -> NDArray[np.float32]:
+    """Return the weight of every connection, split by split: -1 to the leaves on its left, +1 to those on its right."""
+    e = ensemble
+    leaf = np.arange(e.first_connection[-1]) - np.repeat(e.first_connection[:-1] - e.begin, e.end - e.begin)
+    return np.where(leaf < np.repeat(e.middle, e.end - e.begin), np.float32(-1), np.float32(1))
+
+
+def connection_units(ensemble: TreeEnsemble, first: int, last: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the leaf and the split of every connection of trees first to last - 1, counted from the first of these."""
+    e = ensemble
+    splits = np.arange(e.first_split[first], e.first_split[last])
+    lengths = (e.end - e.begin)[splits]
+    shift = e.first_leaf[e.tree_of_split[splits]] - e.first_leaf[first] + e.begin[splits]
+    start = e.first_connection[splits] - e.first_connection[e.first_split[first]]
+    leaf = np.arange(lengths.sum()) - np.repeat(start - shift, lengths)
+    return leaf, np.repeat(splits - e.first_split[first], lengths)
+
+
+def build_scratch(structure: Structure, workers: int = 1, gradient: bool = False) -> Scratch:
+    """Allocate buffers that serve any block; `workers` is how many threads will share them."""
+    trees = structure.block_tree
+    splits = int(np.diff(structure.first_split[trees]).max())
+    leaves = int(np.diff(structure.first_leaf[trees]).max())
+    inputs = int(np.diff(structure.first_input[trees]).max())
+    tiles = 0
+    if structure.full:
+        inputs = 2 * structure.n_features * workers
+        tiles = (max(splits, structure.n_features) + 2 * LANES) * workers
+
+    def rows(n: int) -> NDArray[np.float32]:
+        return np.zeros((max(n, 1), LANES), np.float32)
+
+    return Scratch(
+        x=rows(inputs),
+        u=rows(splits),
+        h=rows(leaves),
+        du=rows(splits if structure.full else 0),
+        transposed=rows(tiles),
+        score=rows(2 * int(np.diff(trees).max()) * structure.n_outputs),
+        gradient=np.zeros(int(np.diff(structure.first_parameter).max()) if gradient else 0, np.float32),
+    )
+
+
+def count_parameters(
+    ensemble: TreeEnsemble, connectivity: Connectivity = "sparse", training: Training = "independent"
+) -> int:
+    """Return how many weights and offsets the network of an ensemble has.
+
+    A sparse tree has 2 (K - 1) + (sum of leaf depths) + 2 K + 1 of them, whatever the number d of features; a fully
+    connected one (d + 1) (K - 1) + K (K - 1) + 2 K + 1. With several outputs there are K + 1 more for each.
+
+    Examples
+    --------
+    >>> from neuralforest.ensemble import TreeEnsemble
+    >>> stump = TreeEnsemble([0], [0.5], [True], [1], [[1.0], [3.0]], [4, 4], [0, 1], [0, 2], n_features=3)
+    >>> count_parameters(stump), count_parameters(stump, "full")
+    (9, 11)
+    """
+    e = ensemble
+    splits, leaves = np.diff(e.first_split), np.diff(e.first_leaf)
+    if training == "joint":
+        splits, leaves = splits.sum(keepdims=True), leaves.sum(keepdims=True)
+    if connectivity == "sparse":
+        hidden = 2 * splits.sum() + e.first_connection[-1]
+    else:
+        hidden = ((e.n_features + 1) * splits + leaves * splits).sum()
+    return int(hidden + leaves.sum() + (leaves.sum() + len(leaves)) * e.n_outputs)

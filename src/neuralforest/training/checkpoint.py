@@ -1,0 +1,96 @@
+"""Checkpoints: the state of a long fit in a file, so that it can be stopped and resumed without a trace in the result."""
+
+import hashlib
+import os
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save_file
+
+from neuralforest.exceptions import CheckpointError, InvalidParameterError
+from neuralforest.network import ForestNetwork
+from neuralforest.training.data import TrainingData
+from neuralforest.training.losses import Loss
+from neuralforest.training.settings import Settings
+from neuralforest.training.state import State
+
+
+@dataclass
+class Checkpoint:
+    """Where a fit keeps its state, and from where it goes on.
+
+    Parameters
+    ----------
+    path : path of a file
+        Written every few epochs, whole or not at all. When it exists at the start of the same fit (same network, rows and
+        settings), the fit goes on from there; the result equals that of a fit that was never stopped, bit for bit.
+    every : int
+        Epochs between two writings; after the last epoch it is always written.
+    """
+
+    path: str | os.PathLike[str]
+    every: int = 10
+    _fingerprint: str = field(default="", init=False, repr=False)
+    _last_epoch: int = field(default=0, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.every < 1:
+            raise InvalidParameterError(f"every must be at least 1 epoch, got {self.every}")
+
+    def open(self, network: ForestNetwork, data: TrainingData, settings: Settings, loss: Loss) -> None:
+        """Say which fit this is."""
+        assert network.soft is not None
+        digest = hashlib.sha256(repr((settings, loss, network.structure._fields)).encode())
+        for array in (
+            *(np.asarray(part) for part in network.structure),
+            network.soft.parameters,
+            network.scaled(data.X),
+            data.scaled_y(network),
+            *(getattr(rows, item.name) for rows in (data.fit, data.validation) for item in fields(rows)),
+        ):
+            digest.update(np.ascontiguousarray(array).tobytes())
+        self._fingerprint = digest.hexdigest()
+        self._last_epoch = settings.max_epochs
+
+    def save(self, state: State) -> None:
+        """Write the state, if it is time to."""
+        if state.epoch % self.every and state.epoch != self._last_epoch and not state.stopped.all():
+            return
+        arrays = {name: np.ascontiguousarray(array) for name, array in vars(state).items() if isinstance(array, np.ndarray)}
+        metadata = {"fingerprint": self._fingerprint, "epoch": str(state.epoch), "digest": _digest(arrays)}
+        path = Path(self.path)
+        unfinished = path.with_name(path.name + ".unfinished")
+        save_file(arrays, unfinished, metadata)
+        os.replace(unfinished, path)
+
+    def load(self, state: State) -> State:
+        """Return the state on file, or the given one when there is no file."""
+        if not Path(self.path).exists():
+            return state
+        try:
+            with safe_open(self.path, "numpy") as file:
+                metadata = file.metadata() or {}
+                arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        except (OSError, SafetensorError) as error:
+            raise CheckpointError(f"{self.path} is not a checkpoint or is damaged ({error}); delete it to start anew") from error
+        if metadata.get("fingerprint") != self._fingerprint:
+            raise CheckpointError(
+                f"{self.path} belongs to another fit (other rows, settings or trees); delete it or choose another path"
+            )
+        if metadata.get("digest") != _digest(arrays):
+            raise CheckpointError(f"{self.path} is damaged: its checksum does not fit; delete it to start anew")
+        for name, array in arrays.items():
+            if name != "start":  # shared with the network
+                setattr(state, name, array)
+        state.epoch = int(metadata["epoch"])
+        return state
+
+
+def _digest(arrays: dict[str, np.ndarray]) -> str:
+    digest = hashlib.sha256()
+    for name in sorted(arrays):
+        digest.update(name.encode() + str((arrays[name].dtype, arrays[name].shape)).encode())
+        digest.update(arrays[name].tobytes())
+    return digest.hexdigest()

@@ -1,0 +1,90 @@
+"""The rows of a fit: one table, and for every block which rows it learns from and which it is judged on."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuralforest._kernels.arguments import Rows
+from neuralforest.exceptions import InvalidParameterError
+from neuralforest.network import ForestNetwork
+
+
+@dataclass(frozen=True, eq=False)
+class BlockRows:
+    """Row numbers and weights for every block, end to end; blocks may share theirs."""
+
+    row: NDArray[np.int32]
+    weight: NDArray[np.float32]
+    begin: NDArray[np.int64]  # (blocks,)
+    end: NDArray[np.int64]  # (blocks,)
+
+    @classmethod
+    def shared(cls, row: NDArray[np.integer], weight: NDArray[np.floating], n_blocks: int) -> "BlockRows":
+        """Give every block the same rows; rows of weight 0 are left out."""
+        row, weight = row[weight > 0], weight[weight > 0]
+        begin, end = np.zeros(n_blocks, np.int64), np.full(n_blocks, len(row), np.int64)
+        return cls(row.astype(np.int32), weight.astype(np.float32), begin, end)
+
+    @classmethod
+    def own(cls, rows: Sequence[NDArray[np.integer]], weights: Sequence[NDArray[np.floating]]) -> "BlockRows":
+        """Give every block rows of its own; rows of weight 0 are left out."""
+        kept = [weight > 0 for weight in weights]
+        ends = np.cumsum([keep.sum() for keep in kept], dtype=np.int64)
+        return cls(
+            np.concatenate([row[keep] for row, keep in zip(rows, kept, strict=True)]).astype(np.int32),
+            np.concatenate([weight[keep] for weight, keep in zip(weights, kept, strict=True)]).astype(np.float32),
+            np.concatenate([[0], ends[:-1]]).astype(np.int64),
+            ends,
+        )
+
+    def of(self, block: int) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+        """Return the rows of a block and their weights."""
+        entries = slice(self.begin[block], self.end[block])
+        return self.row[entries], self.weight[entries]
+
+    @property
+    def are_shared(self) -> bool:
+        """Whether all blocks have the same rows."""
+        return bool((self.begin == self.begin[0]).all() and (self.end == self.end[0]).all())
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingData:
+    """Everything that a fit sees.
+
+    Parameters
+    ----------
+    X : array (rows, features)
+        In the units of the source, in the dtype that its trees compare in.
+    y : float64 array (rows, outputs)
+        Targets in their own units; for classes one column each of 0 and 1, for a log-odds one column.
+    fit, validation : BlockRows
+    """
+
+    X: NDArray[np.floating]
+    y: NDArray[np.float64]
+    fit: BlockRows
+    validation: BlockRows
+
+    def __post_init__(self) -> None:
+        for name, rows in (("training", self.fit), ("validation", self.validation)):
+            if (rows.end <= rows.begin).any():
+                empty = int(np.flatnonzero(rows.end <= rows.begin)[0])
+                raise InvalidParameterError(f"every block needs {name} rows of positive weight, and block {empty} has none")
+
+    def scaled_y(self, network: ForestNetwork) -> NDArray[np.float64]:
+        """Return the targets in the units that the network is trained in."""
+        soft = network.soft
+        if soft is None or network.classes is not None:
+            return self.y
+        return (self.y - soft.output_center) / soft.output_scale
+
+    def kernel_rows(self, network: ForestNetwork) -> tuple[Rows, Rows]:
+        """Return the training rows and the validation rows as the kernels take them."""
+        X = network.scaled(self.X)
+        y = np.ascontiguousarray(self.scaled_y(network), np.float32)
+        return tuple(  # type: ignore[return-value]
+            Rows(X, y, rows.row, rows.weight, rows.begin, rows.end) for rows in (self.fit, self.validation)
+        )

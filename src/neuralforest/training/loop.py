@@ -1,0 +1,118 @@
+"""The epoch loop: shuffle, train, judge, keep the best; then the guard has the last word."""
+
+import time
+import warnings
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuralforest.exceptions import ConvergenceWarning
+from neuralforest.network import ForestNetwork
+from neuralforest.training import guard
+from neuralforest.training.checkpoint import Checkpoint
+from neuralforest.training.data import TrainingData
+from neuralforest.training.history import History
+from neuralforest.training.losses import Loss, resolve_loss
+from neuralforest.training.settings import Settings
+from neuralforest.training.state import State
+from neuralforest.training.trainer import trainer
+
+Callback = Callable[[int, History], bool | None]
+"""Called after every epoch with its number and the history so far; training stops when it returns True."""
+
+
+class Trained(NamedTuple):
+    """What a fit gives back."""
+
+    network: ForestNetwork
+    history: History
+    forest_loss: float  # of the trees as a whole, on the validation rows
+    validation_loss: float  # of the network as a whole, on the same rows
+
+
+def train(
+    network: ForestNetwork,
+    data: TrainingData,
+    settings: Settings,
+    *,
+    loss: str = "auto",
+    loss_parameter: float | None = None,
+    n_jobs: int | None = None,
+    callback: Callback | None = None,
+    checkpoint: Checkpoint | None = None,
+) -> Trained:
+    """Train a soft network; never return one that is worse than its trees on the validation rows.
+
+    Parameters
+    ----------
+    network : ForestNetwork
+        Soft; its parameters are the start and stay as they are.
+    data : TrainingData
+    settings : Settings
+    loss, loss_parameter
+        See `losses.resolve_loss`.
+    n_jobs : int, optional
+        Threads; the result does not depend on it.
+    callback : callable, optional
+    checkpoint : Checkpoint, optional
+        Where to keep the state every few epochs, and to go on from if there is one.
+    """
+    resolved = resolve_loss(loss, loss_parameter, network.ensemble)
+    forest_losses = guard.block_losses(guard.all_hard(network), data, resolved)
+    state = _train_blocks(network, data, settings, resolved, n_jobs, callback, checkpoint, forest_losses)
+    hard = forest_losses <= state.best_loss
+    state.best_epoch[hard] = -1
+    trained = network.with_parameters(state.best, hard)
+    forest_loss = guard.whole_loss(guard.all_hard(network), data, resolved, n_jobs)
+    validation_loss = guard.whole_loss(trained, data, resolved, n_jobs)
+    if not validation_loss < forest_loss:
+        trained, validation_loss = guard.all_hard(trained), forest_loss
+        state.best_epoch[:] = -1
+    return Trained(trained, state.history(forest_losses), forest_loss, validation_loss)
+
+
+def _train_blocks(
+    network: ForestNetwork,
+    data: TrainingData,
+    settings: Settings,
+    loss: Loss,
+    n_jobs: int | None,
+    callback: Callback | None,
+    checkpoint: Checkpoint | None,
+    forest_losses: NDArray[np.float64],
+) -> State:
+    """Run the epochs; the state that comes back holds the best parameters of every block."""
+    state = State.start_of(network, settings)
+    if checkpoint is not None:
+        checkpoint.open(network, data, settings, loss)
+        state = checkpoint.load(state)
+    with trainer(network, data, settings, loss, n_jobs) as work:
+        if state.epoch == 0:
+            state.record_start(work.validation_losses(state))
+        while state.epoch < settings.max_epochs and not state.stopped.all():
+            try:
+                started = time.perf_counter()
+                training = work.train_epoch(state)
+                state.record(training, work.validation_losses(state), time.perf_counter() - started)
+                if checkpoint is not None:
+                    checkpoint.save(state)
+                if callback is not None and callback(state.epoch, state.history(forest_losses)):
+                    break
+            except KeyboardInterrupt:
+                warnings.warn(
+                    f"training was interrupted after epoch {state.epoch} of {settings.max_epochs}; the best state up to "
+                    "there is kept",
+                    ConvergenceWarning,
+                    stacklevel=5,
+                )
+                break
+    if state.diverged.any():
+        warnings.warn(
+            f"{state.diverged.sum()} of {len(state.diverged)} networks diverged: their loss became infinite or NaN, and "
+            "their best earlier state is kept; lower learning_rate",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+    return state

@@ -1,0 +1,68 @@
+"""The losses by name. A loss is a number that the kernels know, and perhaps one parameter."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuralforest._kernels import losses as kernels
+from neuralforest.ensemble import TreeEnsemble
+from neuralforest.exceptions import InvalidParameterError
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A loss of predictions, in the units that the network is trained in."""
+
+    name: str
+    code: int
+    parameter: float = 0.0
+
+    def mean(
+        self, prediction: NDArray[np.float64], target: NDArray[np.float64], weight: NDArray[np.float64]
+    ) -> float:
+        """Return the weighted mean loss of predictions (rows, outputs); infinite where it is not a number."""
+        columns = [np.ascontiguousarray(array.T, dtype=np.float64) for array in (prediction, target)]
+        value = kernels.mean_loss(self.code, self.parameter, *columns, np.asarray(weight, np.float64))
+        return float(value) if np.isfinite(value) else np.inf
+
+
+_REGRESSION = {"squared_error": kernels.SQUARED_ERROR, "huber": kernels.HUBER, "quantile": kernels.QUANTILE}
+_CLASSIFICATION = {
+    "identity": kernels.LOG_PROBABILITY,
+    "logit": kernels.LOG_LOGISTIC,
+    "softmax": kernels.LOG_SOFTMAX,
+}
+
+
+def resolve_loss(name: str, parameter: float | None, ensemble: TreeEnsemble) -> Loss:
+    """Return the loss with this name for the outputs of an ensemble.
+
+    Parameters
+    ----------
+    name : "auto", "squared_error", "huber", "quantile" or "log_loss"
+        "auto" is "squared_error" for a regression and "log_loss" for classes.
+    parameter : float, optional
+        Where the Huber loss becomes linear, in units of the target's spread (default 1.35); which quantile (default 0.5).
+    """
+    if name == "auto":
+        name = "squared_error" if ensemble.classes is None else "log_loss"
+    if ensemble.classes is not None:
+        if name != "log_loss" or ensemble.link not in _CLASSIFICATION:
+            raise InvalidParameterError(
+                f"loss must be 'log_loss' for a classifier with an identity, logit or softmax link, got {name!r} for a "
+                f"{ensemble.link} link"
+            )
+        return Loss(name, _CLASSIFICATION[ensemble.link])
+    if name not in _REGRESSION:
+        raise InvalidParameterError(f"loss must be one of {sorted(_REGRESSION)} for a regressor, got {name!r}")
+    if ensemble.link != "identity":
+        raise InvalidParameterError(
+            f"training needs trees that predict the target itself, and these predict its {ensemble.link}: refit the "
+            "source with a squared error"
+        )
+    if parameter is None:
+        parameter = {"huber": 1.35, "quantile": 0.5}.get(name, 0.0)
+    if (name == "huber" and parameter <= 0) or (name == "quantile" and not 0 < parameter < 1):
+        raise InvalidParameterError(f"loss_parameter must be positive for 'huber', in (0, 1) for 'quantile', got {parameter}")
+    return Loss(name, _REGRESSION[name], float(parameter))

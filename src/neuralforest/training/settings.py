@@ -1,0 +1,109 @@
+"""Settings: how a network is trained, checked when they are made. The defaults are the paper's."""
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuralforest._kernels.arguments import Plan
+from neuralforest.exceptions import InvalidParameterError
+from neuralforest.training.losses import Loss
+
+Schedule = Literal["constant", "cosine", "one_cycle"]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to train.
+
+    Parameters
+    ----------
+    max_epochs : int
+    batch_size : int
+    learning_rate : float or three floats
+        Step size of Adam; three for the layers of splits, leaves and output.
+    schedule : "constant", "cosine" or "one_cycle"
+        The learning rate over the epochs: as it is; falling to 0; rising for the first 30% of the time, then falling to 0.
+    betas, epsilon : floats
+        Of Adam.
+    weight_decay : float
+        Pull towards the weights that the trees gave, as a fraction per step of the learning rate.
+    n_iter_no_change : int, optional
+        Stop a block after this many epochs without a better validation loss; None goes on to the last epoch.
+    bound : float, optional
+        C of the theory's bound: after each step, weights are shrunk until max|W2| + max|b2| + sum|W_out| + |b_out| is at
+        most C times the number of leaves.
+    seed : int
+        Of the shuffles.
+
+    Examples
+    --------
+    >>> Settings(learning_rate=0.003, schedule="cosine").rate_at(0.5)
+    0.5
+    """
+
+    max_epochs: int = 100
+    batch_size: int = 32
+    learning_rate: float | tuple[float, float, float] = 0.001
+    schedule: Schedule = "constant"
+    betas: tuple[float, float] = (0.9, 0.999)
+    epsilon: float = 1e-8
+    weight_decay: float = 0.0
+    n_iter_no_change: int | None = None
+    bound: float | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("max_epochs", "batch_size", "n_iter_no_change"):
+            value = getattr(self, name)
+            if value is None and name == "n_iter_no_change":
+                continue
+            if not isinstance(value, (int, np.integer)) or value < (0 if name == "max_epochs" else 1):
+                raise InvalidParameterError(f"{name} must be a positive whole number, got {value!r}")
+        if self.rates.shape != (3,) or not np.isfinite(self.rates).all() or (self.rates < 0).any():
+            raise InvalidParameterError(
+                f"learning_rate must be a number of at least 0, or three for the layers, got {self.learning_rate!r}"
+            )
+        if self.schedule not in ("constant", "cosine", "one_cycle"):
+            raise InvalidParameterError(
+                f"schedule must be 'constant', 'cosine' or 'one_cycle', got {self.schedule!r}"
+            )
+        if len(self.betas) != 2 or not all(0 <= beta < 1 for beta in self.betas):
+            raise InvalidParameterError(f"betas must be two numbers in [0, 1), got {self.betas!r}")
+        if not (self.epsilon > 0 and self.weight_decay >= 0 and math.isfinite(self.epsilon + self.weight_decay)):
+            raise InvalidParameterError(
+                f"epsilon must be positive and weight_decay at least 0, got {self.epsilon!r} and {self.weight_decay!r}"
+            )
+        if self.bound is not None and not self.bound > 0:
+            raise InvalidParameterError(f"bound must be positive, or None for no bound, got {self.bound!r}")
+
+    @property
+    def rates(self) -> NDArray[np.float64]:
+        rate = np.asarray(self.learning_rate, np.float64)
+        return np.full(3, rate) if rate.ndim == 0 else rate
+
+    def rate_at(self, progress: float) -> float:
+        """Return what the learning rate is multiplied with after this share (0 to 1) of all epochs."""
+        if self.schedule == "constant":
+            return 1.0
+        if self.schedule == "one_cycle":
+            if progress < 0.3:
+                return 0.04 + 0.96 * (1 - math.cos(math.pi * progress / 0.3)) / 2
+            progress = (progress - 0.3) / 0.7
+        return round((1 + math.cos(math.pi * progress)) / 2, 15)
+
+    def plan(self, loss: Loss) -> Plan:
+        """Return the settings as the kernels take them."""
+        return Plan(
+            batch_size=int(self.batch_size),
+            loss=loss.code,
+            loss_parameter=loss.parameter,
+            rates=self.rates,
+            beta1=float(self.betas[0]),
+            beta2=float(self.betas[1]),
+            epsilon=float(self.epsilon),
+            weight_decay=float(self.weight_decay),
+            bound=float(self.bound or 0.0),
+        )

@@ -1,0 +1,99 @@
+"""State: where training stands between two epochs. Everything that a checkpoint has to hold."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuralforest._kernels.arguments import Weights
+from neuralforest.network import ForestNetwork
+from neuralforest.training.history import History
+from neuralforest.training.settings import Settings
+
+
+@dataclass(eq=False)
+class State:
+    """Parameters, the optimiser's moments, the best parameters so far, and the losses on record.
+
+    Arrays are changed in place. `patience` is the number of epochs without improvement that a block may have, or 0.
+    """
+
+    parameters: NDArray[np.float32]
+    first_moment: NDArray[np.float32]
+    second_moment: NDArray[np.float32]
+    start: NDArray[np.float32]  # what weight decay pulls towards; empty without decay
+    best: NDArray[np.float32]
+    first_parameter: NDArray[np.int64]  # (blocks + 1,)
+    steps: NDArray[np.int64]  # (blocks,)
+    best_loss: NDArray[np.float64]  # (blocks,)
+    best_epoch: NDArray[np.int64]  # (blocks,)
+    stopped: NDArray[np.bool_]  # (blocks,)
+    diverged: NDArray[np.bool_]  # (blocks,)
+    training_loss: NDArray[np.float64]  # (max_epochs, blocks), NaN where not trained
+    validation_loss: NDArray[np.float64]  # (max_epochs + 1, blocks)
+    seconds: NDArray[np.float64]  # (max_epochs,)
+    patience: int = 0
+    epoch: int = 0
+
+    @classmethod
+    def start_of(cls, network: ForestNetwork, settings: Settings) -> "State":
+        """Return the state before the first epoch."""
+        assert network.soft is not None
+        start = network.soft.parameters
+        n = network.n_blocks
+        epochs = settings.max_epochs
+        return cls(
+            parameters=start.copy(),
+            first_moment=np.zeros_like(start),
+            second_moment=np.zeros_like(start),
+            start=start if settings.weight_decay > 0 else start[:0],
+            best=start.copy(),
+            first_parameter=network.structure.first_parameter,
+            steps=np.zeros(n, np.int64),
+            best_loss=np.full(n, np.inf),
+            best_epoch=np.zeros(n, np.int64),
+            stopped=np.zeros(n, np.bool_),
+            diverged=np.zeros(n, np.bool_),
+            training_loss=np.full((epochs, n), np.nan),
+            validation_loss=np.full((epochs + 1, n), np.nan),
+            seconds=np.zeros(epochs),
+            patience=settings.n_iter_no_change or 0,
+        )
+
+    @property
+    def weights(self) -> Weights:
+        """The arrays that the kernels change."""
+        return Weights(self.parameters, self.first_moment, self.second_moment, self.start, self.steps)
+
+    def record_start(self, validation: NDArray[np.float64]) -> None:
+        """Note the losses of the softened start."""
+        self.validation_loss[0] = validation
+        self.best_loss[:] = np.where(np.isfinite(validation), validation, np.inf)
+
+    def record(self, training: NDArray[np.float64], validation: NDArray[np.float64], seconds: float) -> None:
+        """Note the losses of one more epoch, keep what is the best so far, and stop what has no future."""
+        active = ~self.stopped
+        self.training_loss[self.epoch, active] = training[active]
+        self.seconds[self.epoch] = seconds
+        self.epoch += 1
+        self.validation_loss[self.epoch, active] = validation[active]
+        for block in np.flatnonzero(active & (validation < self.best_loss)):
+            own = slice(self.first_parameter[block], self.first_parameter[block + 1])
+            self.best[own] = self.parameters[own]
+            self.best_loss[block] = validation[block]
+            self.best_epoch[block] = self.epoch
+        broken = active & ~(np.isfinite(training) & np.isfinite(validation))
+        self.diverged |= broken
+        self.stopped |= broken
+        if self.patience:
+            self.stopped |= self.epoch - self.best_epoch >= self.patience
+
+    def history(self, forest_loss: NDArray[np.float64]) -> History:
+        """Return the losses so far."""
+        return History(
+            training_loss=self.training_loss[: self.epoch].copy(),
+            validation_loss=self.validation_loss[: self.epoch + 1].copy(),
+            forest_loss=forest_loss,
+            best_epoch=self.best_epoch.copy(),
+            seconds=self.seconds[: self.epoch].copy(),
+        )

@@ -1,0 +1,132 @@
+"""One epoch over all blocks, with threads: over blocks (independent), or inside the one block (joint)."""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuralforest import _parallel
+from neuralforest._kernels.arguments import Plan, Rows, Scratch, Structure
+from neuralforest._kernels.epoch import train_epoch
+from neuralforest._kernels.evaluate import PARTS, add_losses
+from neuralforest.network import ForestNetwork
+from neuralforest.structure import build_scratch
+from neuralforest.training.data import TrainingData
+from neuralforest.training.losses import Loss
+from neuralforest.training.settings import Settings
+from neuralforest.training.state import State
+
+
+@dataclass(frozen=True, eq=False)
+class Trainer:
+    """Trains and judges the blocks of a network."""
+
+    structure: Structure
+    fit: Rows
+    validation: Rows
+    settings: Settings
+    plan: Plan
+    threads: int
+    scratch: list[Scratch]  # one a thread
+    run: Callable[[Callable[[Any], None], Any], None]
+
+    @property
+    def joint(self) -> bool:
+        """Whether all threads work on one block."""
+        return len(self.structure.block_tree) == 2
+
+    def train_epoch(self, state: State) -> NDArray[np.float64]:
+        """Train every block that has not stopped for one epoch; return the training losses, (blocks,)."""
+        losses = np.full(len(state.stopped), np.nan)
+        rates = [self.settings.rate_at((state.epoch + end) / self.settings.max_epochs) for end in (0, 1)]
+        counters = np.zeros(3, np.int64)
+        parts = self._parts(state)
+
+        def work(thread: int) -> None:
+            blocks, scratch, worker, workers = (
+                (parts[0], self.scratch[0], thread, self.threads)
+                if self.joint
+                else (parts[thread], self.scratch[thread], 0, 1)
+            )
+            train_epoch(
+                self.structure,
+                self.fit,
+                state.weights,
+                self.plan,
+                scratch,
+                blocks,
+                self.settings.seed,
+                state.epoch,
+                rates[0],
+                rates[1],
+                losses,
+                worker,
+                workers,
+                counters,
+            )
+
+        try:
+            self.run(work, range(self.threads if self.joint else len(parts)))
+        except BaseException:
+            counters[2] = 1  # a thread that never started must not keep the others waiting
+            raise
+        return losses
+
+    def validation_losses(self, state: State) -> NDArray[np.float64]:
+        """Return the validation loss of every block, (blocks,); NaN where training has stopped."""
+        n_blocks = len(state.stopped)
+        sums = np.full((n_blocks, PARTS), np.nan)
+        counters = np.zeros(3, np.int64)
+        parts = self._parts(state)
+        tasks = (
+            [(i, parts[0], part) for i, part in enumerate(_parallel.ranges(PARTS, self.threads))]
+            if self.joint
+            else [(i, blocks, (0, PARTS)) for i, blocks in enumerate(parts)]
+        )
+
+        def work(task: tuple[int, NDArray[np.int64], tuple[int, int]]) -> None:
+            thread, blocks, part = task
+            add_losses(
+                self.structure,
+                self.validation,
+                state.parameters,
+                self.plan,
+                self.scratch[thread],
+                blocks,
+                part[0],
+                part[1],
+                counters,
+                sums,
+            )
+
+        self.run(work, tasks)
+        weights = self.validation.weight.astype(np.float64)
+        totals = np.concatenate([[0.0], np.cumsum(weights)])
+        return sums.sum(axis=1) / (totals[self.validation.end] - totals[self.validation.begin])
+
+    def _parts(self, state: State) -> list[NDArray[np.int64]]:
+        """Share the blocks that are still trained among the threads."""
+        active = np.flatnonzero(~state.stopped)
+        return [active[start:stop] for start, stop in _parallel.ranges(len(active), 1 if self.joint else self.threads)]
+
+
+@contextmanager
+def trainer(
+    network: ForestNetwork, data: TrainingData, settings: Settings, loss: Loss, n_jobs: int | None
+) -> Iterator[Trainer]:
+    """Set a trainer up, with its threads and buffers."""
+    structure = network.structure
+    joint = network.n_blocks == 1
+    threads = _parallel.effective_n_jobs(n_jobs)
+    if joint:  # threads that wait for each other must all be running, and the bound needs to see all weights
+        threads = 1 if settings.bound else min(threads, network.ensemble.n_trees, os.cpu_count() or 1)
+    else:
+        threads = min(threads, network.n_blocks)
+    fit, validation = data.kernel_rows(network)
+    scratch = [build_scratch(structure, threads if joint else 1, not joint or i == 0) for i in range(threads)]
+    with _parallel.team(threads) as run:
+        yield Trainer(structure, fit, validation, settings, settings.plan(loss), threads, scratch, run)

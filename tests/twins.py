@@ -1,0 +1,60 @@
+"""Slow twins: the same answers as the package, one row at a time, in plain NumPy and with no code in common."""
+
+import numpy as np
+from scipy.special import expit, ndtr
+
+
+def leaf_of(ensemble, tree, row):
+    """Follow one row down one tree; return the leaf's number inside the tree."""
+    split = ensemble.first_split[tree]
+    begin, end = 0, ensemble.first_leaf[tree + 1] - ensemble.first_leaf[tree]
+    while end - begin > 1:
+        assert (ensemble.begin[split], ensemble.end[split]) == (begin, end)
+        middle = ensemble.middle[split]
+        x = row[ensemble.feature[split]]
+        goes_left = ensemble.missing_left[split] if np.isnan(x) else float(x) <= ensemble.threshold[split]
+        if goes_left:
+            split, end = split + 1, middle
+        else:
+            split, begin = split + middle - begin, middle
+    return begin
+
+
+def leaves(ensemble, X):
+    """Return the number of every row's leaf inside every tree, (rows, trees)."""
+    X = np.asarray(X).astype(ensemble.compare_dtype)
+    return np.array([[leaf_of(ensemble, tree, row) for tree in range(ensemble.n_trees)] for row in X])
+
+
+def scores(ensemble, X):
+    """Return the aggregate before the link, (rows, outputs), summed tree by tree."""
+    total = np.zeros((len(X), ensemble.n_outputs))
+    if ensemble.aggregation == "sum":
+        total += ensemble.base_score
+    for tree, leaf in enumerate(leaves(ensemble, X).T):
+        total += ensemble.value[ensemble.first_leaf[tree] + leaf]
+    return total if ensemble.aggregation == "sum" else total / ensemble.n_trees + ensemble.base_score
+
+
+def predict(ensemble, X):
+    """Return probabilities of classes, or predictions for a regression: (rows,) when there is one output."""
+    raw = scores(ensemble, X)
+    if ensemble.link == "softmax":
+        power = np.exp(raw - raw.max(axis=1, keepdims=True))
+        return power / power.sum(axis=1, keepdims=True)
+    answer = {"identity": np.array, "log": np.exp, "logit": expit, "probit": ndtr}[ensemble.link](raw)
+    if ensemble.classes is None:
+        return answer[:, 0] if ensemble.n_outputs == 1 else answer
+    return np.hstack([1 - answer, answer]) if ensemble.link in ("logit", "probit") else answer
+
+
+def leaf_nodes(left, right):
+    """Return the numbers of the leaves of a tree with child pointers, from left to right."""
+    found, waiting = [], [0]
+    while waiting:
+        node = waiting.pop()
+        if left[node] < 0:
+            found.append(node)
+        else:
+            waiting += [right[node], left[node]]
+    return np.array(found)
