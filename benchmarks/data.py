@@ -154,8 +154,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(f"{len(missing)} of {len(wanted)} data sets are missing: {', '.join(missing)}", file=sys.stderr)
     if unreachable:
         print(
-            f"No answer from {', '.join(sorted(unreachable))}. Is there a network? Run the same command again when there "
-            "is: what has been fetched is kept.",
+            f"No answer from {', '.join(sorted(unreachable))}. Is there a network? Run the same command again when "
+            "there is: what has been fetched is kept.",
             file=sys.stderr,
         )
     return 1

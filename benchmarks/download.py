@@ -2,17 +2,18 @@
 
 import http.client
 import io
+import socket
 import time
 import urllib.error
 import urllib.parse
 import urllib.request
+import warnings
 import zipfile
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import pandas as pd
 from sklearn.datasets import fetch_openml
-from sklearn.datasets._openml import OpenMLError
 
 from benchmarks.tables import DataError
 
@@ -75,40 +76,52 @@ def get_member(url: str, member: str) -> bytes:
 
 
 def read_excel(content: bytes) -> list[pd.DataFrame]:
-    """Return the sheets of a workbook, without rows and columns that are empty."""
+    """Return the sheets of a workbook, old format or new, without rows and columns that are empty."""
     try:
-        sheets = pd.read_excel(io.BytesIO(content), sheet_name=None)
+        import openpyxl
+        import xlrd
     except ImportError as error:
         raise DataError(f"reading Excel files needs more: pip install '.[bench]' ({error})") from error
-    return [sheet.dropna(axis="columns", how="all").dropna(how="all") for sheet in sheets.values()]
+    if content.startswith(b"PK"):  # the new format is a ZIP archive
+        book = openpyxl.load_workbook(io.BytesIO(content), read_only=True, data_only=True)
+        sheets = [[list(row) for row in sheet.values] for sheet in book.worksheets]
+    else:
+        old = xlrd.open_workbook(file_contents=content)
+        sheets = [[sheet.row_values(row) for row in range(sheet.nrows)] for sheet in old.sheets()]
+    frames = [pd.DataFrame(rows[1:], columns=rows[0], dtype=object) for rows in sheets if rows]
+    return [frame.replace("", None).dropna(axis="columns", how="all").dropna(how="all") for frame in frames]
 
 
 def get_openml(data_id: int) -> pd.DataFrame:
     """Return a data set of OpenML with all of its columns, in their order."""
 
     def read() -> pd.DataFrame:
-        # The slower parser: the other one is off by the last bit in some numbers, and a hash sees that.
-        bunch = fetch_openml(
-            data_id=data_id, target_column=None, as_frame=True, parser="liac-arff", cache=False, n_retries=0
-        )
-        return bunch.frame
+        before = socket.getdefaulttimeout()
+        socket.setdefaulttimeout(TIMEOUT)  # fetch_openml sets none
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)  # it warns of every new attempt
+                # The slower parser: the other one is off by the last bit in some numbers, and a hash sees that.
+                return fetch_openml(
+                    data_id=data_id, target_column=None, as_frame=True, parser="liac-arff", cache=False
+                ).frame
+        finally:
+            socket.setdefaulttimeout(before)
 
-    return _persist(read, OPENML, f"data set {data_id} of OpenML")
+    return _persist(read, OPENML, f"data set {data_id}", attempts=1)
 
 
-def _persist(read: Callable[[], Result], host: str, what: str) -> Result:
+def _persist(read: Callable[[], Result], host: str, what: str, attempts: int = ATTEMPTS) -> Result:
     """Call `read`, again after a pause where the fault may pass, and turn its errors into sentences."""
-    for attempt in range(1, ATTEMPTS + 1):
+    for attempt in range(1, attempts + 1):
         try:
             return read()
         except urllib.error.HTTPError as error:
             error.close()
-            if error.code < 500 or attempt == ATTEMPTS:
+            if error.code < 500 or attempt == attempts:
                 raise DataError(f"{host} answered {error.code} ({error.reason}) for {what}") from error
-        except OpenMLError as error:
-            raise DataError(f"{host} refused {what}: {error}") from error
         except (OSError, http.client.HTTPException) as error:
-            if attempt == ATTEMPTS:
+            if attempt == attempts:
                 raise UnreachableError(host, getattr(error, "reason", error)) from error
         time.sleep(PAUSE * 2 ** (attempt - 1))
     raise AssertionError("the last attempt returns or raises")

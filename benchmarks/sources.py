@@ -50,7 +50,7 @@ def _columns(names: str) -> list[str]:
     return names.split()
 
 
-# The seven sets of the paper's table ------------------------------------------------------------------------------------
+# The seven sets of the paper's table ----------------------------------------------------------------------------------
 
 MOMENTS = _columns(
     "radius texture perimeter area smoothness compactness concavity concave_points symmetry fractal_dimension"
@@ -106,7 +106,7 @@ def _protein() -> pd.DataFrame:
     return _finish(get_text(_uci("00265/CASP.csv")), "RMSD")
 
 
-# Regression -------------------------------------------------------------------------------------------------------------
+# Regression -----------------------------------------------------------------------------------------------------------
 
 ABALONE = "sex length diameter height whole_weight shucked_weight viscera_weight shell_weight target"
 AIRFOIL = "frequency angle_of_attack chord_length free_stream_velocity suction_side_displacement_thickness target"
@@ -195,7 +195,7 @@ def _openml_last(data_id: int) -> Source:
     return Source(OPENML, read)
 
 
-# Classification ---------------------------------------------------------------------------------------------------------
+# Classification -------------------------------------------------------------------------------------------------------
 
 ADULT = (
     "age workclass fnlwgt education education_num marital_status occupation relationship race sex capital_gain "
@@ -210,9 +210,8 @@ GERMAN = (
 
 def _adult() -> pd.DataFrame:
     """Training file, then test file, without the people of whom something is unknown."""
-    options = {"skipinitialspace": True}
-    train = get_text(_uci("adult/adult.data"), _columns(ADULT), **options)
-    test = get_text(_uci("adult/adult.test"), _columns(ADULT), skiprows=1, **options)
+    train = get_text(_uci("adult/adult.data"), _columns(ADULT), skipinitialspace=True)
+    test = get_text(_uci("adult/adult.test"), _columns(ADULT), skipinitialspace=True, skiprows=1)
     frame = pd.concat([train, test.assign(target=test["target"].str.rstrip("."))])
     return frame.dropna().reset_index(drop=True)
 

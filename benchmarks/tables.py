@@ -118,7 +118,8 @@ def write_table(frame: pd.DataFrame, path: Path, floats: tuple[str, ...] | None 
     Whole numbers are written as such, except in the columns `floats` (None for all), which keep a decimal point.
     """
     frame = frame.copy()
-    for name in frame.columns if floats is not None else ():
+    floats = tuple(frame.columns) if floats is None else floats
+    for name in frame.columns:
         column = frame[name].to_numpy()
         if name not in floats and column.dtype == np.float64 and (column % 1 == 0).all():
             frame[name] = column.astype(np.int64)

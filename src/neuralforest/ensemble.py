@@ -287,6 +287,9 @@ _POINTER_ERRORS = {
 
 def _room_for(trees: Sequence[TreeNodes]) -> FlatTrees:
     """Return uninitialised arrays that hold the trees even when every node is in use."""
+    shape = np.shape(trees[0].value)
+    if len(shape) != 2:
+        raise InvalidEnsembleError(f"value of tree 0 must have shape (nodes, outputs), got {shape}")
     n_splits = sum(max(len(nodes.left) - 1, 0) // 2 for nodes in trees)
     n_leaves = n_splits + len(trees)
     return FlatTrees(
@@ -294,7 +297,7 @@ def _room_for(trees: Sequence[TreeNodes]) -> FlatTrees:
         threshold=np.empty(n_splits, np.float64),
         missing_left=np.empty(n_splits, np.bool_),
         middle=np.empty(n_splits, np.int32),
-        value=np.empty((n_leaves, *np.shape(trees[0].value)[1:]), np.float64),
+        value=np.empty((n_leaves, shape[1]), np.float64),
         weight=np.empty(n_leaves, np.float64),
     )
 
@@ -305,8 +308,8 @@ def _contiguous(nodes: TreeNodes, number: int, flat: FlatTrees) -> TreeNodes:
     columns: list[NDArray[np.generic]] = []
     for name, dtype in _NODE_DTYPES.items():
         column: NDArray[np.generic] = np.ascontiguousarray(getattr(nodes, name), dtype)
-        shape = (n_nodes, *flat.value.shape[1:]) if name == "value" else (n_nodes,)
-        if column.shape != shape or column.ndim != (2 if name == "value" else 1):
+        shape = (n_nodes, flat.value.shape[1]) if name == "value" else (n_nodes,)
+        if column.shape != shape:
             raise InvalidEnsembleError(f"{name} of tree {number} must have shape {shape}, got {column.shape}")
         columns.append(column)
     return TreeNodes._make(columns)

@@ -305,9 +305,9 @@ class ForestNetwork:
         if self.soft is not None and len(blocks):
             weight = e.n_trees // self.n_blocks if e.aggregation == "mean" else 1
             center, scale = self.soft.output_center * weight, self.soft.output_scale * weight
-            scratch, counters = build_scratch(self.structure), np.zeros(3, np.int64)
+            buffers, counters = build_scratch(self.structure), np.zeros(3, np.int64)
             evaluate.add_predictions(
-                self.structure, self.soft.parameters, blocks, self.scaled(X), center, scale, scratch, counters, out
+                self.structure, self.soft.parameters, blocks, self.scaled(X), center, scale, *buffers, counters, out
             )
 
     def _finish(self, out: NDArray[np.float64], blocks: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -5,7 +5,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from neuralforest._kernels.arguments import IDENTITY, SOFTMAX, Scratch, Structure, layer_offsets
+from neuralforest._kernels.arguments import IDENTITY, SOFTMAX, Scratch, Structure, Tiles, layer_offsets
 from neuralforest._kernels.lanes import LANES
 from neuralforest.ensemble import TreeEnsemble
 
@@ -136,29 +136,30 @@ def connection_units(ensemble: TreeEnsemble, first: int, last: int) -> tuple[NDA
     return leaf, np.repeat(splits - e.first_split[first], lengths)
 
 
-def build_scratch(structure: Structure, workers: int = 1, gradient: bool = False) -> Scratch:
+def build_scratch(
+    structure: Structure, workers: int = 1, gradient: bool = False
+) -> tuple[Scratch, Tiles | None]:
     """Allocate buffers that serve any block; `workers` is how many threads will share them."""
     trees = structure.block_tree
     splits = int(np.diff(structure.first_split[trees]).max())
     leaves = int(np.diff(structure.first_leaf[trees]).max())
     inputs = int(np.diff(structure.first_input[trees]).max())
-    tiles = 0
-    if structure.full:
-        inputs = 2 * structure.n_features * workers
-        tiles = (max(splits, structure.n_features) + 2 * LANES) * workers
+    tiles = None
 
     def rows(n: int) -> NDArray[np.float32]:
         return np.zeros((max(n, 1), LANES), np.float32)
 
-    return Scratch(
+    if structure.full:
+        inputs = 2 * structure.n_features * workers
+        tiles = Tiles(rows(splits), rows((max(splits, structure.n_features) + 2 * LANES) * workers))
+    scratch = Scratch(
         x=rows(inputs),
         u=rows(splits),
         h=rows(leaves),
-        du=rows(splits if structure.full else 0),
-        transposed=rows(tiles),
         score=rows(2 * int(np.diff(trees).max()) * structure.n_outputs),
         gradient=np.zeros(int(np.diff(structure.first_parameter).max()) if gradient else 0, np.float32),
     )
+    return scratch, tiles
 
 
 def count_parameters(

@@ -44,16 +44,20 @@ def _cache_directory() -> str | None:
 
 
 _CACHE_DIRECTORY = _cache_directory()
+_OPTIONS = {"nogil": True, "fastmath": FAST_MATH, "error_model": "numpy"}
 
 
 def kernel(function: Function) -> Function:
-    """Compile `function` on its first call; the result is the same for every caller and thread."""
+    """Compile a function that Python calls, on its first call."""
     previous = numba.config.CACHE_DIR
     if _CACHE_DIRECTORY is not None:
         numba.config.CACHE_DIR = _CACHE_DIRECTORY
     try:
-        return numba.njit(  # type: ignore[no-any-return]
-            nogil=True, fastmath=FAST_MATH, error_model="numpy", cache=_CACHE_DIRECTORY is not None
-        )(function)
+        return numba.njit(**_OPTIONS, cache=_CACHE_DIRECTORY is not None)(function)  # type: ignore[no-any-return]
     finally:
         numba.config.CACHE_DIR = previous
+
+
+def part(function: Function) -> Function:
+    """Compile a function that kernels call, as a part of them: not cached, without an entrance from Python."""
+    return numba.njit(**_OPTIONS, no_cpython_wrapper=True, no_cfunc_wrapper=True)(function)  # type: ignore[no-any-return]

@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from neuralforest._kernels._jit import kernel
+from neuralforest._kernels._jit import part
 from neuralforest._kernels.lanes import clip
 
 _F = np.float32
 
 
-@kernel
+@part
 def tanh(x):  # type: ignore[no-untyped-def]
     """Return tanh of every lane, by a ratio of polynomials (degree 13 over 6) that is wrong by less than 5e-7.
 

@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from neuralforest._kernels._jit import kernel
+from neuralforest._kernels._jit import part
 
 _F = np.float32
 
 
-@kernel
+@part
 def adam(weights, gradient, shift, start, stop, rate, step, plan, decay):  # type: ignore[no-untyped-def]
     """Move parameters start to stop - 1 of a block (which begins at `shift`) one step, and clear their gradient.
 
@@ -32,16 +32,17 @@ def adam(weights, gradient, shift, start, stop, rate, step, plan, decay):  # typ
         gradient[i] = _F(0.0)
 
 
-@kernel
+@part
 def column_sums(p, start, stop, columns, sums):  # type: ignore[no-untyped-def]
     """Fill `sums` with the sums over the columns of p[start:stop] taken as rows of `columns` numbers."""
-    sums[:] = 0.0
+    for o in range(columns):
+        sums[o] = 0.0
     for i in range(start, stop, columns):
         for o in range(columns):
             sums[o] += p[i + o]
 
 
-@kernel
+@part
 def project(p, offsets, columns, limit):  # type: ignore[no-untyped-def]
     """Shrink w2, b2, w_out and b_out together until max|w2| + max|b2| + sum|w_out| + |b_out| <= limit."""
     _, _, w2, b2, w_out, b_out, n = offsets
@@ -56,7 +57,9 @@ def project(p, offsets, columns, limit):  # type: ignore[no-untyped-def]
         norm += abs(p[i])
     for i in range(b_out, n):
         bias[(i - b_out) % columns] += p[i]
-    norm += largest_w2 + largest_b2 + np.abs(bias).sum()
+    norm += largest_w2 + largest_b2
+    for o in range(columns):
+        norm += abs(bias[o])
     if norm > limit:
         factor = _F(limit / norm)
         for i in range(w2, n):

@@ -78,10 +78,15 @@ class Scratch(NamedTuple):
     x: Any  # float32 (inputs, LANES)
     u: Any  # float32 (splits, LANES): outputs of layer 1
     h: Any  # float32 (leaves, LANES): outputs of layer 2, then their derivatives
-    du: Any  # float32 (splits, LANES), full connectivity only
-    transposed: Any  # float32 (rows, LANES), full connectivity only
     score: Any  # float32 (2 * trees * outputs, LANES): of every tree, of this and of the previous chunk
     gradient: Any  # float32 (parameters of the largest block,)
+
+
+class Tiles(NamedTuple):
+    """Further buffers for full connectivity. Kernels are given None for sparse, and then compile without that half."""
+
+    du: Any  # float32 (splits, LANES): derivatives of layer 1
+    transposed: Any  # float32 (rows, LANES)
 
 
 @kernel
@@ -99,4 +104,5 @@ def layer_offsets(structure, block):  # type: ignore[no-untyped-def]
     b2 = w2 + connections
     w_out = b2 + leaves
     b_out = w_out + leaves * structure.n_outputs
-    return 0, b1, w2, b2, w_out, b_out, b_out + (last - first) * structure.n_outputs
+    w1 = b1 - splits * width  # not a literal 0, which would compile what it is given to once more
+    return w1, b1, w2, b2, w_out, b_out, b_out + (last - first) * structure.n_outputs

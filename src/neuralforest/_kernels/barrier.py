@@ -13,7 +13,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from neuralforest._kernels._jit import kernel
+from neuralforest._kernels._jit import part
 
 _yield = types.ExternalFunction("SwitchToThread" if sys.platform == "win32" else "sched_yield", types.int32())
 _PATIENCE = 2000  # looks at the counter before the processor is given away
@@ -57,7 +57,7 @@ if numba.config.DISABLE_JIT:  # plain Python: the interpreter's lock makes these
         time.sleep(0)
 
 
-@kernel
+@part
 def meet(counters, workers):  # type: ignore[no-untyped-def]
     """Wait until all workers have come here, or the work is called off.
 

@@ -5,7 +5,7 @@ Several threads may share a block. Each has its own splits and its own leaves, a
 
 import numpy as np
 
-from neuralforest._kernels._jit import kernel
+from neuralforest._kernels._jit import part
 from neuralforest._kernels.activations import tanh
 from neuralforest._kernels.lanes import LANES, fill, load, store, total, where_missing
 
@@ -13,7 +13,7 @@ _ONE, _ZERO = np.float32(1.0), np.float32(0.0)
 _TILE = 16  # rows of a matrix whose cache lines are used up before the next are touched
 
 
-@kernel
+@part
 def gather(X, batch, x, first, n_features):  # type: ignore[no-untyped-def]
     """Fill rows `first` on of x with the 32 rows of `batch`, as they are, and after those with 0 for what is missing."""
     for lane in range(LANES):
@@ -24,7 +24,7 @@ def gather(X, batch, x, first, n_features):  # type: ignore[no-untyped-def]
         store(x, n_features + feature, where_missing(xf, _ZERO, xf))
 
 
-@kernel
+@part
 def affine(p, weight, bias, width, first, last, source, origin, target):  # type: ignore[no-untyped-def]
     """Fill rows first to last - 1 of `target` with W @ source + b; W has `width` columns, source starts at `origin`."""
     r = first
@@ -51,7 +51,7 @@ def affine(p, weight, bias, width, first, last, source, origin, target):  # type
         r += 1
 
 
-@kernel
+@part
 def first_layer(structure, first_tree, first, last, offsets, p, x, x0, u):  # type: ignore[no-untyped-def]
     """Fill rows first to last - 1 of u with the outputs of layer 1; x0 is where the gathered rows begin."""
     n_features = structure.n_features
@@ -62,15 +62,15 @@ def first_layer(structure, first_tree, first, last, offsets, p, x, x0, u):  # ty
         store(u, unit, where_missing(own, structure.missing[origin + unit], tanh(load(u, unit) * structure.contrast1)))
 
 
-@kernel
+@part
 def second_layer(structure, n_splits, first, last, offsets, p, u, h):  # type: ignore[no-untyped-def]
     """Fill rows first to last - 1 of h with the outputs of layer 2."""
-    affine(p, offsets[2], offsets[3], n_splits, first, last, u, 0, h)
+    affine(p, offsets[2], offsets[3], n_splits, first, last, u, np.int64(0), h)
     for leaf in range(first, last):
         store(h, leaf, tanh(load(h, leaf) * structure.contrast2))
 
 
-@kernel
+@part
 def pull_back(p, weight, width, first, last, slope, n_rows, target):  # type: ignore[no-untyped-def]
     """Fill rows first to last - 1 of `target` with those rows of W.T @ slope; W has shape (n_rows, width)."""
     for j in range(first, last):
@@ -100,7 +100,7 @@ def pull_back(p, weight, width, first, last, slope, n_rows, target):  # type: ig
             j += 1
 
 
-@kernel
+@part
 def transpose(source, origin, n, target, target0):  # type: ignore[no-untyped-def]
     """Turn n rows of `source` into tiles of 32 x 32: target[32 * tile + lane] holds 32 rows of one lane; 0 beyond the last."""
     for tile in range(0, n, LANES):
@@ -110,7 +110,7 @@ def transpose(source, origin, n, target, target0):  # type: ignore[no-untyped-de
                 target[target0 + tile + lane, j] = source[origin + row, lane] if row < n else _ZERO
 
 
-@kernel
+@part
 def _add_tile(vector, gradient, position, n, spare, spare_row):  # type: ignore[no-untyped-def]
     """Add the first n lanes of a vector to the gradient; what stands behind them may be another thread's."""
     if n >= LANES:
@@ -121,7 +121,7 @@ def _add_tile(vector, gradient, position, n, spare, spare_row):  # type: ignore[
             gradient[position + j] += spare[spare_row, j]
 
 
-@kernel
+@part
 def add_outer(slope, first, last, transposed, tile0, width, gradient, weight):  # type: ignore[no-untyped-def]
     """Add slope @ source.T, rows first to last - 1, to the gradient of a matrix with `width` columns."""
     spare = tile0 + (width + LANES - 1) // LANES * LANES
@@ -146,7 +146,7 @@ def add_outer(slope, first, last, transposed, tile0, width, gradient, weight):  
             _add_tile(a, gradient, w + tile, width - tile, transposed, spare)
 
 
-@kernel
+@part
 def layer_one_slopes(structure, first, last, offsets, u, du, gradient):  # type: ignore[no-untyped-def]
     """Turn rows first to last - 1 of du from slopes of outputs into slopes of arguments; add those of b1."""
     for unit in range(first, last):

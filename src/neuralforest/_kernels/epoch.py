@@ -8,7 +8,7 @@ depend on how many there are, so the result does not either.
 import numpy as np
 
 from neuralforest._kernels import dense, output, sparse
-from neuralforest._kernels._jit import kernel
+from neuralforest._kernels._jit import kernel, part
 from neuralforest._kernels.adam import adam, column_sums, project
 from neuralforest._kernels.arguments import layer_offsets
 from neuralforest._kernels.barrier import meet
@@ -17,7 +17,7 @@ from neuralforest._kernels.losses import batch_loss
 from neuralforest._kernels.shuffle import shuffle
 
 
-@kernel
+@part
 def fill_batch(rows, entries, first, last, batch, weight, target):  # type: ignore[no-untyped-def]
     """Take rows entries[first:last] (at most 32) into the lanes; the lanes beyond repeat the last with weight 0."""
     for lane in range(LANES):
@@ -28,13 +28,13 @@ def fill_batch(rows, entries, first, last, batch, weight, target):  # type: igno
             target[o, lane] = rows.y[batch[lane], o]
 
 
-@kernel
-def forward_block(structure, block, offsets, p, X, batch, scratch, half, worker, workers, counters):  # type: ignore[no-untyped-def]
+@part
+def forward_block(structure, block, offsets, p, X, batch, scratch, tiles, half, worker, workers, counters):  # type: ignore[no-untyped-def]
     """Fill the scores of this worker's trees."""
     first_tree, last_tree = structure.block_tree[block], structure.block_tree[block + 1]
     begin = first_tree + (last_tree - first_tree) * worker // workers
     end = first_tree + (last_tree - first_tree) * (worker + 1) // workers
-    if structure.full:
+    if tiles is not None:
         split0, leaf0 = structure.first_split[first_tree], structure.first_leaf[first_tree]
         x0 = worker * 2 * structure.n_features
         dense.gather(X, batch, scratch.x, x0, structure.n_features)
@@ -45,13 +45,13 @@ def forward_block(structure, block, offsets, p, X, batch, scratch, half, worker,
         n_splits = structure.first_split[last_tree] - split0
         dense.second_layer(structure, n_splits, leaves[0], leaves[1], offsets, p, scratch.u, scratch.h)
     for tree in range(begin, end):
-        if not structure.full:
+        if tiles is None:
             sparse.forward(structure, first_tree, tree, offsets, p, X, batch, scratch)
         output.forward(structure, first_tree, tree, offsets, p, scratch.h, scratch.score, half)
 
 
-@kernel
-def backward_block(structure, block, offsets, p, scratch, half, slope, own_slope, worker, workers, counters):  # type: ignore[no-untyped-def]
+@part
+def backward_block(structure, block, offsets, p, scratch, tiles, half, slope, own_slope, worker, workers, counters):  # type: ignore[no-untyped-def]
     """Add the gradients of this worker's trees, given the slopes of the prediction."""
     first_tree, last_tree = structure.block_tree[block], structure.block_tree[block + 1]
     n_trees = last_tree - first_tree
@@ -59,33 +59,32 @@ def backward_block(structure, block, offsets, p, scratch, half, slope, own_slope
     for tree in range(begin, end):
         output.score_slopes(structure, n_trees, tree - first_tree, scratch.score, half, slope, own_slope)
         output.backward(structure, first_tree, tree, offsets, p, scratch.h, own_slope, scratch.gradient)
-        if not structure.full:
+        if tiles is None:
             sparse.backward(structure, first_tree, tree, offsets, p, scratch)
-    if structure.full:
+    if tiles is not None:
         meet(counters, workers)
-        _backward_dense(structure, first_tree, last_tree, begin, end, offsets, p, scratch, worker)
+        _backward_dense(structure, first_tree, last_tree, begin, end, offsets, p, scratch, tiles, worker)
         meet(counters, workers)
 
 
-@kernel
-def _backward_dense(structure, first_tree, last_tree, begin, end, offsets, p, scratch, worker):  # type: ignore[no-untyped-def]
+@part
+def _backward_dense(structure, first_tree, last_tree, begin, end, offsets, p, scratch, tiles, worker):  # type: ignore[no-untyped-def]
     """Add the gradients of w1, b1 and w2 of the splits and leaves of trees begin to end - 1."""
     split0, leaf0 = structure.first_split[first_tree], structure.first_leaf[first_tree]
     n_splits, n_leaves = structure.first_split[last_tree] - split0, structure.first_leaf[last_tree] - leaf0
     first, last = structure.first_split[begin] - split0, structure.first_split[end] - split0
     n_features = structure.n_features
-    tiles = max(n_splits, n_features) + 2 * LANES  # of one worker
-    t0 = worker * tiles
-    dense.pull_back(p, offsets[2], n_splits, first, last, scratch.h, n_leaves, scratch.du)
-    dense.layer_one_slopes(structure, first, last, offsets, scratch.u, scratch.du, scratch.gradient)
-    dense.transpose(scratch.x, (2 * worker + 1) * n_features, n_features, scratch.transposed, t0)
-    dense.add_outer(scratch.du, first, last, scratch.transposed, t0, n_features, scratch.gradient, offsets[0])
-    dense.transpose(scratch.u, 0, n_splits, scratch.transposed, t0)
+    t0 = worker * (max(n_splits, n_features) + 2 * LANES)  # each worker has tiles of its own
+    dense.pull_back(p, offsets[2], n_splits, first, last, scratch.h, n_leaves, tiles.du)
+    dense.layer_one_slopes(structure, first, last, offsets, scratch.u, tiles.du, scratch.gradient)
+    dense.transpose(scratch.x, (2 * worker + 1) * n_features, n_features, tiles.transposed, t0)
+    dense.add_outer(tiles.du, first, last, tiles.transposed, t0, n_features, scratch.gradient, offsets[0])
+    dense.transpose(scratch.u, np.int64(0), n_splits, tiles.transposed, t0)
     first, last = structure.first_leaf[begin] - leaf0, structure.first_leaf[end] - leaf0
-    dense.add_outer(scratch.h, first, last, scratch.transposed, t0, n_splits, scratch.gradient, offsets[2])
+    dense.add_outer(scratch.h, first, last, tiles.transposed, t0, n_splits, scratch.gradient, offsets[2])
 
 
-@kernel
+@part
 def update_block(structure, block, offsets, weights, scratch, plan, rate, step, worker, workers):  # type: ignore[no-untyped-def]
     """Move the parameters of this worker's trees one step of Adam."""
     first_tree, last_tree = structure.block_tree[block], structure.block_tree[block + 1]
@@ -123,7 +122,7 @@ def update_block(structure, block, offsets, weights, scratch, plan, rate, step, 
 
 @kernel
 def train_epoch(  # type: ignore[no-untyped-def]
-    structure, rows, weights, plan, scratch, blocks, seed, epoch, rate0, rate1, loss, worker, workers, counters
+    structure, rows, weights, plan, scratch, tiles, blocks, seed, epoch, rate0, rate1, loss, worker, workers, counters
 ):
     """Train the given blocks for one epoch; the step size is multiplied by rate0 at its start, rate1 at its end.
 
@@ -143,7 +142,8 @@ def train_epoch(  # type: ignore[no-untyped-def]
         n = rows.end[block] - rows.begin[block]
         order = np.empty(n, np.int64)
         shuffle(order, seed, epoch, block)
-        order += rows.begin[block]
+        for i in range(n):
+            order[i] += rows.begin[block]
         sum_, weight_sum, chunk = 0.0, 0.0, 0
         for first in range(0, n, plan.batch_size):
             last = min(first + plan.batch_size, n)
@@ -151,13 +151,14 @@ def train_epoch(  # type: ignore[no-untyped-def]
                 half = chunk % 2 * half_rows  # a fast thread writes here while a slow one still reads the other half
                 chunk += 1
                 fill_batch(rows, order, start, min(start + LANES, last), batch, weight, target)
-                forward_block(structure, block, offsets, p, rows.X, batch, scratch, half, worker, workers, counters)
+                forward_block(structure, block, offsets, p, rows.X, batch, scratch, tiles, half, worker, workers, counters)
                 meet(counters, workers)
                 output.combine(structure, n_trees, scratch.score, half, prediction)
                 sum_ += batch_loss(plan.loss, plan.loss_parameter, prediction, target, weight, last - first, slope)
-                weight_sum += np.float64(weight.sum())
+                for lane in range(LANES):
+                    weight_sum += np.float64(weight[lane])
                 backward_block(
-                    structure, block, offsets, p, scratch, half, slope, own_slope, worker, workers, counters
+                    structure, block, offsets, p, scratch, tiles, half, slope, own_slope, worker, workers, counters
                 )
             rate = rate0 + (rate1 - rate0) * last / n
             step = weights.steps[block] + 1 + first // plan.batch_size

@@ -14,8 +14,9 @@ PARTS = 8
 
 
 @kernel
-def add_predictions(structure, parameters, blocks, X, center, scale, scratch, counters, out):  # type: ignore[no-untyped-def]
+def add_predictions(structure, parameters, blocks, X, center, scale, scratch, tiles, counters, out):  # type: ignore[no-untyped-def]
     """Add center + scale * prediction of each of the given blocks to `out` (rows, outputs), for the rows of X."""
+    zero, one = np.int64(0), np.int64(1)  # not literals: those would compile everything once more
     batch = np.empty(LANES, np.int64)
     prediction = np.empty((structure.n_outputs, LANES), np.float32)
     for block in blocks:
@@ -27,16 +28,17 @@ def add_predictions(structure, parameters, blocks, X, center, scale, scratch, co
             stop = min(start + LANES, len(X))
             for lane in range(LANES):
                 batch[lane] = min(start + lane, stop - 1)
-            forward_block(structure, block, offsets, p, X, batch, scratch, 0, 0, 1, counters)
-            output.combine(structure, n_trees, scratch.score, 0, prediction)
+            forward_block(structure, block, offsets, p, X, batch, scratch, tiles, zero, zero, one, counters)
+            output.combine(structure, n_trees, scratch.score, zero, prediction)
             for i in range(start, stop):
                 for o in range(structure.n_outputs):
                     out[i, o] += center[o] + scale[o] * np.float64(prediction[o, i - start])
 
 
 @kernel
-def add_losses(structure, rows, parameters, plan, scratch, blocks, part0, part1, counters, sums):  # type: ignore[no-untyped-def]
+def add_losses(structure, rows, parameters, plan, scratch, tiles, blocks, part0, part1, counters, sums):  # type: ignore[no-untyped-def]
     """Fill sums[block, part] with the weighted loss of parts part0 to part1 - 1 of each block's rows."""
+    zero, one = np.int64(0), np.int64(1)  # not literals: those would compile everything once more
     batch = np.empty(LANES, np.int64)
     weight = np.empty(LANES, np.float32)
     shape = structure.n_outputs, LANES
@@ -54,6 +56,6 @@ def add_losses(structure, rows, parameters, plan, scratch, blocks, part0, part1,
             last = min(chunks * (part + 1) // PARTS * LANES, n)
             for start in range(chunks * part // PARTS * LANES, last, LANES):
                 fill_batch(rows, order, start, min(start + LANES, last), batch, weight, target)
-                forward_block(structure, block, offsets, p, rows.X, batch, scratch, 0, 0, 1, counters)
-                output.combine(structure, n_trees, scratch.score, 0, prediction)
-                sums[block, part] += batch_loss(plan.loss, plan.loss_parameter, prediction, target, weight, 1, slope)
+                forward_block(structure, block, offsets, p, rows.X, batch, scratch, tiles, zero, zero, one, counters)
+                output.combine(structure, n_trees, scratch.score, zero, prediction)
+                sums[block, part] += batch_loss(plan.loss, plan.loss_parameter, prediction, target, weight, one, slope)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from neuralforest._kernels._jit import kernel
+from neuralforest._kernels._jit import kernel, part
 
 SQUARED_ERROR, HUBER, QUANTILE, LOG_PROBABILITY, LOG_LOGISTIC, LOG_SOFTMAX = range(6)
 
@@ -10,7 +10,7 @@ _F = np.float32
 _FLOOR = np.float32(1e-7)  # a probability below this counts as this, so that its logarithm stays finite
 
 
-@kernel
+@part
 def _of_residual(kind, parameter, residual):  # type: ignore[no-untyped-def]
     """Return loss and slope of a residual, prediction minus target."""
     if kind == SQUARED_ERROR:
@@ -22,7 +22,7 @@ def _of_residual(kind, parameter, residual):  # type: ignore[no-untyped-def]
     return slope * residual, slope
 
 
-@kernel
+@part
 def row_loss(kind, parameter, prediction, target, slope, lane):  # type: ignore[no-untyped-def]
     """Return the loss of one lane and fill its slopes; prediction, target and slope have shape (outputs, LANES).
 
@@ -61,7 +61,7 @@ def row_loss(kind, parameter, prediction, target, slope, lane):  # type: ignore[
     return loss
 
 
-@kernel
+@part
 def batch_loss(kind, parameter, prediction, target, weight, rows, slope):  # type: ignore[no-untyped-def]
     """Return the summed loss of 32 lanes; fill the slopes of weight * loss / rows."""
     outputs = len(prediction)

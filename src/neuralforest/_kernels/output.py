@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from neuralforest._kernels._jit import kernel
+from neuralforest._kernels._jit import part
 from neuralforest._kernels.arguments import SOFTMAX
 from neuralforest._kernels.lanes import LANES, fill, load, store, total
 
 _ONE, _ZERO = np.float32(1.0), np.float32(0.0)
 
 
-@kernel
+@part
 def _softmax(score, row, n):  # type: ignore[no-untyped-def]
     """Turn n rows of scores into probabilities, lane by lane."""
     for lane in range(LANES):
@@ -24,7 +24,7 @@ def _softmax(score, row, n):  # type: ignore[no-untyped-def]
             score[o, lane] /= norm
 
 
-@kernel
+@part
 def forward(structure, first_tree, tree, offsets, p, h, score, half):  # type: ignore[no-untyped-def]
     """Fill the tree's rows of the half of `score` that starts at row `half`; with softmax, with probabilities."""
     n_outputs = structure.n_outputs
@@ -42,7 +42,7 @@ def forward(structure, first_tree, tree, offsets, p, h, score, half):  # type: i
         _softmax(score, row, n_outputs)
 
 
-@kernel
+@part
 def combine(structure, n_trees, score, half, prediction):  # type: ignore[no-untyped-def]
     """Fill `prediction` (outputs, LANES): the sum of the scores, or the mean of the probabilities, in the trees' order."""
     n_outputs = structure.n_outputs
@@ -54,7 +54,7 @@ def combine(structure, n_trees, score, half, prediction):  # type: ignore[no-unt
         store(prediction, o, a * factor)
 
 
-@kernel
+@part
 def score_slopes(structure, n_trees, place, score, half, slope, target):  # type: ignore[no-untyped-def]
     """Fill `target` (outputs, LANES) with the slopes of one tree's score, given those of the prediction."""
     n_outputs = structure.n_outputs
@@ -71,7 +71,7 @@ def score_slopes(structure, n_trees, place, score, half, slope, target):  # type
         store(target, o, (load(slope, o) - mean) * load(score, row + o) * factor)
 
 
-@kernel
+@part
 def backward(structure, first_tree, tree, offsets, p, h, slope, gradient):  # type: ignore[no-untyped-def]
     """Add the slopes of b2, w_out and b_out; turn the tree's rows of h into the slopes of the leaves' arguments."""
     n_outputs = structure.n_outputs

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from neuralforest._kernels._jit import kernel
+from neuralforest._kernels._jit import kernel, part
 
 
-@kernel
+@part
 def _mix(state):  # type: ignore[no-untyped-def]
     """Return 64 well-mixed bits of a counter (the finalizer of splitmix64)."""
     z = state

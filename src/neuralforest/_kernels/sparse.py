@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from neuralforest._kernels._jit import kernel
+from neuralforest._kernels._jit import part
 from neuralforest._kernels.activations import tanh
 from neuralforest._kernels.lanes import LANES, fill, load, store, total, where_missing
 
 _ONE, _ZERO = np.float32(1.0), np.float32(0.0)
 
 
-@kernel
+@part
 def forward(structure, first_tree, tree, offsets, p, X, batch, scratch):  # type: ignore[no-untyped-def]
     """Fill the tree's rows of scratch.u and scratch.h with the outputs of layers 1 and 2 for the 32 rows of `batch`."""
     x, u, h = scratch.x, scratch.u, scratch.h
@@ -40,7 +40,7 @@ def forward(structure, first_tree, tree, offsets, p, X, batch, scratch):  # type
         store(h, leaf, tanh(load(h, leaf) * structure.contrast2))
 
 
-@kernel
+@part
 def backward(structure, first_tree, tree, offsets, p, scratch):  # type: ignore[no-untyped-def]
     """Add to scratch.gradient the slopes of w1, b1 and w2; scratch.h holds the slopes of the leaves' arguments."""
     x, u, h, gradient = scratch.x, scratch.u, scratch.h, scratch.gradient

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from neuralforest._kernels._jit import kernel
+from neuralforest._kernels._jit import kernel, part
 
 NODE = np.dtype([("threshold", np.float64), ("feature", np.int32), ("middle", np.int32)])
 """A split in sixteen bytes, so that a step down the tree touches one cache line. A feature whose missing values go right
@@ -12,7 +12,7 @@ _BLOCK = 1024  # rows that pass through a tree before the next tree is taken: th
 _ABREAST = 8  # rows that go down together: while one waits for memory, the others move
 
 
-@kernel
+@part
 def _descend(nodes, root, n_leaves, X, start, stop, at, begin, end):  # type: ignore[no-untyped-def]
     """Leave in `begin` the leaves of rows start to stop - 1 (at most _ABREAST), counted inside the tree."""
     n = stop - start

@@ -59,7 +59,7 @@ def read_ensemble(model: object) -> TreeEnsemble:
         reader = import_module(library).READERS.get(ancestor)
         if reader is not None:
             try:
-                return reader(model)  # type: ignore[no-any-return]
+                return reader(model)
             except InvalidEnsembleError as error:
                 raise unsupported(model, str(error), "finite trees with thresholds") from error
     raise unsupported(model, "no reader knows this class", _SUPPORTED)

@@ -45,8 +45,8 @@ def check_rows(ensemble: TreeEnsemble, n_rows: int = 16, missing: bool = False) 
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n_rows, ensemble.n_features))  # stays where no split looks
     for number, row in enumerate(X if ensemble.n_splits else X[:0]):
-        split = rng.integers(ensemble.n_splits)
-        _walk_to(ensemble, split, row, above=number % 4 == 2)
+        split = int(rng.integers(ensemble.n_splits))
+        _walk_to(ensemble, split, row, above=number % 4 >= 2)
         if missing and number % 2:
             row[ensemble.feature[split]] = np.nan
             row[rng.random(len(row)) < 0.25] = np.nan

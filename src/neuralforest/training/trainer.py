@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuralforest import _parallel
-from neuralforest._kernels.arguments import Plan, Rows, Scratch, Structure
+from neuralforest._kernels.arguments import Plan, Rows, Scratch, Structure, Tiles
 from neuralforest._kernels.epoch import train_epoch
 from neuralforest._kernels.evaluate import PARTS, add_losses
 from neuralforest.network import ForestNetwork
@@ -31,7 +31,7 @@ class Trainer:
     settings: Settings
     plan: Plan
     threads: int
-    scratch: list[Scratch]  # one a thread
+    buffers: list[tuple[Scratch, Tiles | None]]  # one a thread
     run: Callable[[Callable[[Any], None], Any], None]
 
     @property
@@ -47,17 +47,17 @@ class Trainer:
         parts = self._parts(state)
 
         def work(thread: int) -> None:
-            blocks, scratch, worker, workers = (
-                (parts[0], self.scratch[0], thread, self.threads)
+            blocks, buffers, worker, workers = (
+                (parts[0], self.buffers[0], thread, self.threads)
                 if self.joint
-                else (parts[thread], self.scratch[thread], 0, 1)
+                else (parts[thread], self.buffers[thread], 0, 1)
             )
             train_epoch(
                 self.structure,
                 self.fit,
                 state.weights,
                 self.plan,
-                scratch,
+                *buffers,
                 blocks,
                 self.settings.seed,
                 state.epoch,
@@ -95,7 +95,7 @@ class Trainer:
                 self.validation,
                 state.parameters,
                 self.plan,
-                self.scratch[thread],
+                *self.buffers[thread],
                 blocks,
                 part[0],
                 part[1],
@@ -127,6 +127,6 @@ def trainer(
     else:
         threads = min(threads, network.n_blocks)
     fit, validation = data.kernel_rows(network)
-    scratch = [build_scratch(structure, threads if joint else 1, not joint or i == 0) for i in range(threads)]
+    buffers = [build_scratch(structure, threads if joint else 1, not joint or i == 0) for i in range(threads)]
     with _parallel.team(threads) as run:
-        yield Trainer(structure, fit, validation, settings, settings.plan(loss), threads, scratch, run)
+        yield Trainer(structure, fit, validation, settings, settings.plan(loss), threads, buffers, run)
