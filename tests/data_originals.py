@@ -103,13 +103,13 @@ def openml(data_id, frame, nominal=()):
         "md5_checksum": hashlib.md5(arff).hexdigest(),
     }
     qualities = [{"name": "NumberOfInstances", "value": str(float(len(frame)))}]
-    api = f"{OPENML}api/v1/json/data/"
-    return {
-        f"{api}{data_id}": json.dumps({"data_set_description": description}).encode(),
-        f"{api}features/{data_id}": json.dumps({"data_features": {"feature": features}}).encode(),
-        f"{api}qualities/{data_id}": json.dumps({"data_qualities": {"quality": qualities}}).encode(),
-        OPENML + location: arff,
-    }
+    files = {OPENML + location: arff}
+    for host in ("www.openml.org", "api.openml.org"):  # versions of scikit-learn ask one or the other
+        api = f"{host}/api/v1/json/data"
+        files[f"{api}/{data_id}"] = json.dumps({"data_set_description": description}).encode()
+        files[f"{api}/features/{data_id}"] = json.dumps({"data_features": {"feature": features}}).encode()
+        files[f"{api}/qualities/{data_id}"] = json.dumps({"data_qualities": {"quality": qualities}}).encode()
+    return files
 
 
 def paper(folder):

@@ -2,8 +2,20 @@
 
 from neuralforest.convert import convert
 from neuralforest.ensemble import TreeEnsemble
+from neuralforest.estimators import PAPER_SETTINGS, NeuralForestClassifier, NeuralForestRegressor
 from neuralforest.network import ForestNetwork
+from neuralforest.training import Checkpoint, History
 
 __version__ = "0.1.0"
 
-__all__ = ["ForestNetwork", "TreeEnsemble", "__version__", "convert"]
+__all__ = [
+    "PAPER_SETTINGS",
+    "Checkpoint",
+    "ForestNetwork",
+    "History",
+    "NeuralForestClassifier",
+    "NeuralForestRegressor",
+    "TreeEnsemble",
+    "__version__",
+    "convert",
+]

@@ -271,14 +271,14 @@ class ForestNetwork:
 
     def apply(self, X: ArrayLike) -> NDArray[np.int32]:
         """Return the leaf of each row in each tree, (rows, trees), counted from left to right."""
-        X = self._check_X(X)
+        X = self.check_X(X)
         leaves = np.empty((len(X), self.ensemble.n_trees), np.int32)
         traverse.leaves_of_rows(self._nodes, self.ensemble.first_split, self.ensemble.first_leaf, X, leaves)
         return leaves
 
     def output(self, X: ArrayLike, n_jobs: int | None = None) -> NDArray[np.float64]:
         """Return what the trees say together, before the link, (rows, outputs)."""
-        X = self._check_X(X)
+        X = self.check_X(X)
         out = np.zeros((len(X), self.ensemble.n_outputs))
         blocks = np.arange(self.n_blocks)
         threads = min(_parallel.effective_n_jobs(n_jobs), 1 + len(X) * self.ensemble.n_trees // _WORTH_A_THREAD)
@@ -350,7 +350,8 @@ class ForestNetwork:
         second = inverse(out[:, 0])
         return np.column_stack([1 - second, second])
 
-    def _check_X(self, X: ArrayLike) -> NDArray[np.floating]:
+    def check_X(self, X: ArrayLike) -> NDArray[np.floating]:
+        """Return X as a dense array in the dtype that the trees compare in; NaN is allowed, infinity is not."""
         if scipy.sparse.issparse(X):
             X = X.toarray()
         X = check_array(X, dtype=self.ensemble.compare_dtype, order="C", ensure_all_finite="allow-nan")

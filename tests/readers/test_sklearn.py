@@ -27,6 +27,7 @@ from sklearn.ensemble import (
 )
 from sklearn.linear_model import LinearRegression
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, ExtraTreeClassifier, ExtraTreeRegressor
+from threadpoolctl import threadpool_limits
 
 import twins
 from neuralforest import readers
@@ -52,6 +53,13 @@ SMALL = {
     **{family: {"n_estimators": 3, "random_state": 0} for family in FORESTS + BAGS + BOOSTED},
     **{family: {"max_iter": 3, "min_samples_leaf": 2} for family in HISTOGRAM},
 }
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    """Threads that wait for each other cost more than these tiny fits when the machine is busy."""
+    with threadpool_limits(1, user_api="openmp"):
+        yield
 
 
 def example(n_rows=40, n_features=3, seed=0):

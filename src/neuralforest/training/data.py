@@ -69,10 +69,11 @@ class TrainingData:
     validation: BlockRows
 
     def __post_init__(self) -> None:
-        for name, rows in (("training", self.fit), ("validation", self.validation)):
-            if (rows.end <= rows.begin).any():
-                empty = int(np.flatnonzero(rows.end <= rows.begin)[0])
-                raise InvalidParameterError(f"every block needs {name} rows of positive weight, and block {empty} has none")
+        if (self.fit.end <= self.fit.begin).any():
+            empty = int(np.flatnonzero(self.fit.end <= self.fit.begin)[0])
+            raise InvalidParameterError(f"every block needs training rows of positive weight, and block {empty} has none")
+        if not len(self.validation.row):
+            raise InvalidParameterError("validation needs at least one row of positive weight, got none")
 
     def scaled_y(self, network: ForestNetwork) -> NDArray[np.float64]:
         """Return the targets in the units that the network is trained in."""

@@ -18,24 +18,31 @@ def block_losses(network: ForestNetwork, data: TrainingData, loss: Loss) -> NDAr
     return losses
 
 
-def whole_loss(network: ForestNetwork, data: TrainingData, loss: Loss, n_jobs: int | None = None) -> float:
-    """Return the validation loss of all blocks together.
+def validation_output(
+    network: ForestNetwork, data: TrainingData, n_jobs: int | None = None
+) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
+    """Return the validation rows of all blocks together, what the network says there, and their weights.
 
     Where blocks have validation rows of their own (out-of-bag), a row is predicted by those blocks that it belongs to.
     """
-    y = data.scaled_y(network)
     rows = data.validation
     if rows.are_shared:
         row, weight = rows.of(0)
-        return loss.mean(_scaled(network, network.output(data.X[row], n_jobs)), y[row], weight)
-    sums, counts, weights = np.zeros_like(y), np.zeros(len(y)), np.zeros(len(y))
+        return row.astype(np.int64), network.output(data.X[row], n_jobs), weight.astype(np.float64)
+    sums, counts, weights = np.zeros_like(data.y), np.zeros(len(data.y)), np.zeros(len(data.y))
     for block in range(network.n_blocks):
         row, weight = rows.of(block)
         sums[row] += network.block_output(block, data.X[row])
         counts[row] += 1
         weights[row] = weight
-    seen = counts > 0
-    return loss.mean(_scaled(network, sums[seen] / counts[seen, None]), y[seen], weights[seen])
+    seen = np.flatnonzero(counts)
+    return seen, sums[seen] / counts[seen, None], weights[seen]
+
+
+def whole_loss(network: ForestNetwork, data: TrainingData, loss: Loss, n_jobs: int | None = None) -> float:
+    """Return the validation loss of all blocks together."""
+    row, output, weight = validation_output(network, data, n_jobs)
+    return loss.mean(_scaled(network, output), data.scaled_y(network)[row], weight)
 
 
 def _scaled(network: ForestNetwork, output: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -42,6 +42,7 @@ def train(
     n_jobs: int | None = None,
     callback: Callback | None = None,
     checkpoint: Checkpoint | None = None,
+    keep_last: bool = False,
 ) -> Trained:
     """Train a soft network; never return one that is worse than its trees on the validation rows.
 
@@ -58,16 +59,21 @@ def train(
     callback : callable, optional
     checkpoint : Checkpoint, optional
         Where to keep the state every few epochs, and to go on from if there is one.
+    keep_last : bool
+        Keep the last epoch instead of the best one; then the guard only decides whether blocks that were hard stay so.
     """
     resolved = resolve_loss(loss, loss_parameter, network.ensemble)
     forest_losses = guard.block_losses(guard.all_hard(network), data, resolved)
     state = _train_blocks(network, data, settings, resolved, n_jobs, callback, checkpoint, forest_losses)
     hard = forest_losses <= state.best_loss
+    if keep_last:
+        state.keep_last()
+        hard = network.hard & (forest_losses <= state.best_loss)
     state.best_epoch[hard] = -1
     trained = network.with_parameters(state.best, hard)
     forest_loss = guard.whole_loss(guard.all_hard(network), data, resolved, n_jobs)
     validation_loss = guard.whole_loss(trained, data, resolved, n_jobs)
-    if not validation_loss < forest_loss:
+    if not (validation_loss < forest_loss or keep_last):
         trained, validation_loss = guard.all_hard(trained), forest_loss
         state.best_epoch[:] = -1
     return Trained(trained, state.history(forest_losses), forest_loss, validation_loss)

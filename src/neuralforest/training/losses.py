@@ -22,6 +22,8 @@ class Loss:
         self, prediction: NDArray[np.float64], target: NDArray[np.float64], weight: NDArray[np.float64]
     ) -> float:
         """Return the weighted mean loss of predictions (rows, outputs); infinite where it is not a number."""
+        if not len(weight):
+            return np.inf
         columns = [np.ascontiguousarray(array.T, dtype=np.float64) for array in (prediction, target)]
         value = kernels.mean_loss(self.code, self.parameter, *columns, np.asarray(weight, np.float64))
         return float(value) if np.isfinite(value) else np.inf

@@ -66,8 +66,9 @@ class State:
         return Weights(self.parameters, self.first_moment, self.second_moment, self.start, self.steps)
 
     def record_start(self, validation: NDArray[np.float64]) -> None:
-        """Note the losses of the softened start."""
+        """Note the losses of the softened start; a block that has no validation rows (NaN) is not trained."""
         self.validation_loss[0] = validation
+        self.stopped |= np.isnan(validation)
         self.best_loss[:] = np.where(np.isfinite(validation), validation, np.inf)
 
     def record(self, training: NDArray[np.float64], validation: NDArray[np.float64], seconds: float) -> None:
@@ -87,6 +88,14 @@ class State:
         self.stopped |= broken
         if self.patience:
             self.stopped |= self.epoch - self.best_epoch >= self.patience
+
+    def keep_last(self) -> None:
+        """Count the last state of every block that has not diverged as its best."""
+        for block in np.flatnonzero(~self.diverged):
+            own = slice(self.first_parameter[block], self.first_parameter[block + 1])
+            self.best[own] = self.parameters[own]
+            self.best_loss[block] = self.validation_loss[self.epoch, block]
+            self.best_epoch[block] = self.epoch
 
     def history(self, forest_loss: NDArray[np.float64]) -> History:
         """Return the losses so far."""

@@ -106,7 +106,8 @@ class Trainer:
         self.run(work, tasks)
         weights = self.validation.weight.astype(np.float64)
         totals = np.concatenate([[0.0], np.cumsum(weights)])
-        return sums.sum(axis=1) / (totals[self.validation.end] - totals[self.validation.begin])
+        with np.errstate(invalid="ignore"):  # a block without validation rows: 0 / 0
+            return sums.sum(axis=1) / (totals[self.validation.end] - totals[self.validation.begin])
 
     def _parts(self, state: State) -> list[NDArray[np.int64]]:
         """Share the blocks that are still trained among the threads."""

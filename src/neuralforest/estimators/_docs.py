@@ -1,0 +1,98 @@
+"""The parameters and attributes that both estimators share, described once."""
+
+from typing import TypeVar
+
+Class = TypeVar("Class", bound=type)
+
+_PARAMETERS = """
+Parameters
+----------
+forest : estimator, optional
+    Any tree ensemble that :func:`neuralforest.convert` takes. Unfitted, it is cloned and grown inside, on rows that
+    exclude the validation rows; its parameters are reached by nested names, as in ``forest__max_depth``. Fitted, it is used
+    as it is, and it is the caller's business that it has not seen the validation rows. None grows a random forest of 100
+    trees with at most 64 leaves.
+{class_weight}training : {{"independent", "joint"}}
+    Whether each tree becomes a network that is trained alone, or all trees become one network. Boosted trees need
+    "joint".
+connectivity : {{"full", "sparse"}}
+    Whether all weights between the layers are trained, or only those of the trees, which is much faster.
+contrast : pair of floats, or sequence of pairs
+    Slopes of the activations of splits and leaves: the larger, the nearer to the trees. Of several pairs the best on
+    validation is kept.
+learning_rate : float or three floats
+    Step size of Adam; three for the layers of splits, leaves and output.
+schedule : {{"one_cycle", "cosine", "constant"}}
+    The learning rate over the epochs.
+batch_size : int
+max_epochs : int
+weight_decay : float
+    Pull towards the weights that the trees gave.
+loss : {losses}
+loss_parameter : float, optional
+    {loss_parameter}
+validation : {{"auto", "oob", "fraction"}}
+    What judges the network: each tree's out-of-bag rows, which wastes no row, or rows held out from forest and network.
+    "auto" takes out-of-bag rows where there are any and training is independent. Ignored when `fit` is given X_val.
+validation_fraction : float
+    Share of the rows that is held out.
+n_iter_no_change : int, optional
+    Stop training a network after this many epochs without a better validation loss.
+standardize : bool
+    Measure features{targets} in units of their spread; False keeps the raw units of the paper.
+folded : bool
+    Multiply the weights by the contrasts instead of the activations' arguments, as the paper's authors did.
+bound : float, optional
+    C of the theory's bound on the weights, C times the number of leaves; see `neuralforest.theory`.
+warm_start : bool
+    Whether a second call of `fit` goes on training the network of the first.
+callback : callable, optional
+    Called after every epoch with its number and the history so far; training stops when it returns True.
+checkpoint : Checkpoint, optional
+    File that a long fit can be resumed from.
+n_jobs : int, optional
+    Threads; the result does not depend on it.
+random_state : int, RandomState or None
+verbose : int
+    0 prints nothing, 1 a summary, 2 a line an epoch.
+
+Attributes
+----------
+forest_ : estimator
+    The forest that the network was made from.
+network_ : ForestNetwork
+    The trained network.
+history_ : History
+    Losses of every epoch.
+contrast_ : pair of floats
+    The contrast that was kept.
+forest_loss_, validation_loss_ : float
+    Loss of forest and network on the validation rows{units}.
+feature_importances_ : array (features,)
+    Of the trained network; see :func:`neuralforest.importance.feature_importances`.
+n_features_in_ : int
+feature_names_in_ : array of str
+    Where X has column names.
+"""
+
+_CLASS_WEIGHT = """class_weight : dict, "balanced" or None
+    Weights of the classes, multiplied with the rows' weights.
+"""
+
+
+def with_parameters(cls: Class) -> Class:
+    """Put the shared parameters and attributes into a class's docstring, before its examples."""
+    classifier = cls._classifier  # type: ignore[attr-defined]
+    text = _PARAMETERS.format(
+        class_weight=_CLASS_WEIGHT if classifier else "",
+        losses='{"auto", "log_loss"}' if classifier else '{"auto", "squared_error", "huber", "quantile"}',
+        loss_parameter="Not used." if classifier else "Where the Huber loss becomes linear, or which quantile.",
+        targets="" if classifier else " and target",
+        units="" if classifier else ", in units of the target's variance",
+    )
+    if classifier:
+        text = text.rstrip() + "\nclasses_ : array (classes,)\n    Labels.\n"
+    indented = "\n".join("    " + line if line else line for line in text.splitlines())
+    head, examples = (cls.__doc__ or "").split("\n    Examples\n", 1)
+    cls.__doc__ = f"{head.rstrip()}\n{indented}\n\n    Examples\n{examples}"
+    return cls

@@ -1,0 +1,83 @@
+"""Feature importances of a network: how much of the output's variation each split unit makes."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuralforest._kernels.arguments import SOFTMAX
+from neuralforest.network import ForestNetwork
+
+
+def feature_importances(network: ForestNetwork) -> NDArray[np.float64]:
+    """Return the importance of each feature, (features,), summing to 1.
+
+    A split's importance is the squared difference that it makes between what the leaves on its two sides say, in the mean
+    over the training rows that reached it. It belongs to the split's own feature, or with full connectivity to all
+    features in proportion to the absolute weights of the unit. For the hard network of a regression or Gini forest this is
+    the forest's own mean decrease in impurity; a trained network has other weights and other leaf values, and so other
+    importances.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import neuralforest as nf
+    >>> from neuralforest.importance import feature_importances
+    >>> from sklearn.ensemble import RandomForestRegressor
+    >>> X = np.random.default_rng(0).normal(size=(200, 3))
+    >>> forest = RandomForestRegressor(10, random_state=0).fit(X, X[:, 0])
+    >>> bool(np.allclose(feature_importances(nf.convert(forest)), forest.feature_importances_))
+    True
+    """
+    e = network.ensemble
+    total = np.zeros(e.n_features)
+    for block in range(network.n_blocks):
+        value, share = block_values(network, block), _shares(network, block)
+        first, last = (block, block + 1) if network.n_blocks == e.n_trees else (0, e.n_trees)
+        for tree in range(first, last):
+            splits = slice(e.first_split[tree], e.first_split[tree + 1])
+            leaves = slice(e.first_leaf[tree], e.first_leaf[tree + 1])
+            own = slice(leaves.start - e.first_leaf[first], leaves.stop - e.first_leaf[first])
+            gains = _gains(value[own], e.weight[leaves], e.begin[splits], e.middle[splits], e.end[splits])
+            decrease = gains @ share[splits.start - e.first_split[first] : splits.stop - e.first_split[first]]
+            if decrease.sum() > 0:
+                total += decrease / decrease.sum()
+    return total / total.sum() if total.sum() > 0 else total
+
+
+def block_values(network: ForestNetwork, block: int) -> NDArray[np.float64]:
+    """Return what each leaf of a block says when it alone fires, (leaves, outputs); probabilities for a softmax head."""
+    e = network.ensemble
+    if network.hard[block]:
+        first, last = (block, block + 1) if network.n_blocks == e.n_trees else (0, e.n_trees)
+        return e.value[e.first_leaf[first] : e.first_leaf[last]]
+    values = 2 * network.layers(block).W_out.T
+    if network.structure.head != SOFTMAX:
+        return np.asarray(values)
+    exponentials = np.exp(values - values.max(axis=1, keepdims=True))
+    return np.asarray(exponentials / exponentials.sum(axis=1, keepdims=True))
+
+
+def _gains(
+    value: NDArray[np.float64],
+    weight: NDArray[np.float64],
+    begin: NDArray[np.int32],
+    middle: NDArray[np.int32],
+    end: NDArray[np.int32],
+) -> NDArray[np.float64]:
+    """Return for each split the between-children sum of squares of the leaf values, by differences of running sums."""
+    weights = np.concatenate([[0.0], np.cumsum(weight)])
+    sums = np.concatenate([np.zeros((1, value.shape[1])), np.cumsum((value - value.mean(axis=0)) * weight[:, None], axis=0)])
+    left, right = weights[middle] - weights[begin], weights[end] - weights[middle]
+    with np.errstate(invalid="ignore", divide="ignore"):  # leaves that no training row reached
+        step = (sums[middle] - sums[begin]) / left[:, None] - (sums[end] - sums[middle]) / right[:, None]
+        gains = left * right / (left + right) * (step**2).sum(axis=1)
+    return np.where(np.isfinite(gains), gains, 0.0)
+
+
+def _shares(network: ForestNetwork, block: int) -> NDArray[np.float64]:
+    """Return how a block's splits belong to the features, (splits, features), each row summing to 1."""
+    e = network.ensemble
+    if network.hard[block] or network.soft is None or network.soft.connectivity == "sparse":
+        first, last = (block, block + 1) if network.n_blocks == e.n_trees else (0, e.n_trees)
+        return np.eye(e.n_features)[e.feature[e.first_split[first] : e.first_split[last]]]
+    absolute = abs(network.layers(block).W1.toarray())
+    return np.asarray(absolute / absolute.sum(axis=1, keepdims=True))
