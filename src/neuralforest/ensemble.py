@@ -93,6 +93,8 @@ class TreeEnsemble:
     classes : array (classes,), optional
         Labels; None for regression.
     feature_names : tuple of str, optional
+    second_at_zero : bool
+        Whether a log-odds of exactly 0 means the second class: sources differ.
 
     Examples
     --------
@@ -123,6 +125,7 @@ class TreeEnsemble:
     compare_dtype: CompareDtype = "float32"
     classes: NDArray[np.generic] | None = None
     feature_names: tuple[str, ...] | None = None
+    second_at_zero: bool = False
     begin: NDArray[np.int32] = field(init=False)
     end: NDArray[np.int32] = field(init=False)
 

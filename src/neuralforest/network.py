@@ -330,9 +330,12 @@ class ForestNetwork:
         -------
         array (rows,), or (rows, outputs) for several targets
         """
-        if self.classes is not None:
-            return self.classes[self.predict_proba(X, n_jobs).argmax(axis=1)]
         out = self.output(X, n_jobs)
+        if self.classes is not None:
+            if out.shape[1] > 1 or self.ensemble.link in ("identity", "softmax"):
+                return self.classes[out.argmax(axis=1)]
+            second = (out[:, 0] > 0) | (self.ensemble.second_at_zero & (out[:, 0] == 0))
+            return self.classes[second.astype(int)]
         if self.ensemble.link == "log":
             out = np.exp(out)
         return out[:, 0] if out.shape[1] == 1 else out

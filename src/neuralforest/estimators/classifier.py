@@ -109,7 +109,7 @@ class NeuralForestClassifier(ClassifierMixin, NeuralForest):  # type: ignore[mis
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Return the most probable label for each row, (rows,)."""
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+        return self.network_.predict(self._check_X(X), self.n_jobs)
 
     @available_if(_has_scores)
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:

@@ -40,7 +40,13 @@ def read_gradient_boosting(model: Any) -> TreeEnsemble:
                 yield nodes._replace(value=_in_column(value, score, len(stage)))
 
     return TreeEnsemble.from_nodes(
-        trees(), **shared, aggregation="sum", base_score=factor * first_guess[0], link=link, compare_dtype="float32"
+        trees(),
+        **shared,
+        aggregation="sum",
+        base_score=factor * first_guess[0],
+        link=link,
+        compare_dtype="float32",
+        second_at_zero=True,
     )
 
 
