@@ -1,0 +1,113 @@
+"""The report of the accuracy benchmark: tables in Markdown and one picture."""
+
+import platform
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+OURS = "NeuralForest"
+
+
+def write_report(results: Path) -> None:
+    """Write accuracy.md and accuracy.png next to the results."""
+    rows = pd.read_csv(results)
+    sections = [_stamp(rows)]
+    for task in ("regression", "classification"):
+        part = rows[rows.task == task]
+        if len(part) and OURS in set(part.model):
+            sections.append(_section(task, part))
+    text = "\n\n".join(sections) + "\n"
+    results.with_suffix(".md").write_text(text)
+    print(text)
+    _picture(rows, results.with_suffix(".png"))
+
+
+def summary(part: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return mean errors (sets x models), and what they say of each model.
+
+    A set counts once every model has the same splits of it; a model's column counts what all models have.
+    """
+    part = part.assign(data=np.where(part.rows > 6_000, part.data + " (whole)", part.data))
+    errors = part.pivot_table(index="data", columns="model", values="error", aggfunc="mean")
+    complete = errors.dropna()
+    peers = complete.drop(columns=OURS)
+    ratio = complete.div(peers.min(axis=1), axis=0)
+    seconds = part.pivot_table(index="data", columns="model", values="fit_seconds", aggfunc="mean")
+    judged = pd.DataFrame(
+        {
+            "mean rank": complete.rank(axis=1).mean(),
+            "wins": (complete.rank(axis=1) == 1).sum(),
+            "geometric mean of error / best peer": np.exp(np.log(ratio).mean()),
+            "median fit seconds": seconds.median(),
+        }
+    )
+    return errors, judged.sort_values("mean rank")
+
+
+def _section(task: str, part: pd.DataFrame) -> str:
+    errors, judged = summary(part)
+    ours = part[part.model == OURS]
+    ours = ours.assign(data=np.where(ours.rows > 6_000, ours.data + " (whole)", ours.data)).groupby("data")
+    table = errors.copy()
+    peers = errors.drop(columns=OURS)
+    table.insert(0, "ours / best peer", errors[OURS] / peers.min(axis=1))
+    table.insert(1, "ours / its forest", ours.error.mean() / ours.forest_error.mean())
+    name = "test RMSE" if task == "regression" else "log loss"
+    return (
+        f"## {task.capitalize()}: mean {name}\n\n{_markdown(table)}\n\n"
+        f"Over the {len(errors.dropna())} sets that all models have finished:\n\n{_markdown(judged)}"
+    )
+
+
+def _markdown(frame: pd.DataFrame) -> str:
+    head = ["", *map(str, frame.columns)]
+    lines = ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
+    for name, row in frame.iterrows():
+        cells = ["" if pd.isna(value) else f"{value:.4g}" for value in row]
+        lines.append("| " + " | ".join([str(name), *cells]) + " |")
+    return "\n".join(lines)
+
+
+def _stamp(rows: pd.DataFrame) -> str:
+    splits = ", ".join(map(str, sorted(rows.split.unique())))
+    packages = ("neuralforest", "numpy", "scikit-learn", "xgboost-cpu", "lightgbm", "catboost", "stochtree")
+    versions = ", ".join(f"{name} {_version(name)}" for name in packages)
+    return (
+        "# Accuracy with default settings\n\n"
+        f"Made by `python -m benchmarks.accuracy`; splits {splits}; Python {platform.python_version()}, {versions}."
+    )
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except ModuleNotFoundError:
+        return "(not installed)"
+
+
+def _picture(rows: pd.DataFrame, path: Path) -> None:
+    """Draw the error of every model relative to the best peer, a row of dots a data set."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    errors = rows[rows.rows <= 6_000].pivot_table(index=["task", "data"], columns="model", values="error")
+    if OURS not in errors:
+        return
+    errors = errors.div(errors.drop(columns=OURS).min(axis=1), axis=0)
+    errors = errors.sort_values(["task", OURS], ascending=[True, False])
+    figure, ax = plt.subplots(figsize=(8, 0.32 * len(errors) + 1.2), layout="constrained")
+    places = np.arange(len(errors))
+    for model in errors.columns.drop(OURS):
+        ax.plot(errors[model].clip(upper=1.6), places, "o", color="#999999", markersize=4, alpha=0.6)
+    ax.plot([], [], "o", color="#999999", markersize=4, label="peers")
+    ax.plot(errors[OURS].clip(upper=1.6), places, "D", color="#0072B2", markersize=6, label="neural forest")
+    ax.axvline(1, color="#D55E00", linewidth=1, label="best peer")
+    ax.set_yticks(places, [name for _, name in errors.index])
+    ax.set_xlabel("error relative to the best peer (cut at 1.6)")
+    ax.legend(loc="lower right")
+    figure.savefig(path, dpi=120)
+    plt.close(figure)
