@@ -4,7 +4,7 @@ from neuralforest.convert import convert
 from neuralforest.ensemble import TreeEnsemble
 from neuralforest.estimators import PAPER_SETTINGS, NeuralForestClassifier, NeuralForestRegressor
 from neuralforest.network import ForestNetwork
-from neuralforest.training import Checkpoint, History
+from neuralforest.training import Checkpoint, History, ProgressBar
 
 __version__ = "0.1.0"
 
@@ -15,6 +15,7 @@ __all__ = [
     "History",
     "NeuralForestClassifier",
     "NeuralForestRegressor",
+    "ProgressBar",
     "TreeEnsemble",
     "__version__",
     "convert",

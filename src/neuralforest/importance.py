@@ -10,11 +10,11 @@ from neuralforest.network import ForestNetwork
 def feature_importances(network: ForestNetwork) -> NDArray[np.float64]:
     """Return the importance of each feature, (features,), summing to 1.
 
-    A split's importance is the squared difference that it makes between what the leaves on its two sides say, in the mean
-    over the training rows that reached it. It belongs to the split's own feature, or with full connectivity to all
-    features in proportion to the absolute weights of the unit. For the hard network of a regression or Gini forest this is
-    the forest's own mean decrease in impurity; a trained network has other weights and other leaf values, and so other
-    importances.
+    A split's importance is the squared difference that it makes between what the leaves on its two sides say, in the
+    mean over the training rows that reached it. It belongs to the split's own feature, or with full connectivity to all
+    features in proportion to the absolute weights of the unit. For the hard network of a regression or Gini forest this
+    is the forest's own mean decrease in impurity; a trained network has other weights and other leaf values, and so
+    other importances.
 
     Examples
     --------
@@ -44,7 +44,7 @@ def feature_importances(network: ForestNetwork) -> NDArray[np.float64]:
 
 
 def block_values(network: ForestNetwork, block: int) -> NDArray[np.float64]:
-    """Return what each leaf of a block says when it alone fires, (leaves, outputs); probabilities for a softmax head."""
+    """Return what each leaf of a block says when it alone fires, (leaves, outputs); probabilities after a softmax."""
     e = network.ensemble
     if network.hard[block]:
         first, last = (block, block + 1) if network.n_blocks == e.n_trees else (0, e.n_trees)
@@ -65,7 +65,8 @@ def _gains(
 ) -> NDArray[np.float64]:
     """Return for each split the between-children sum of squares of the leaf values, by differences of running sums."""
     weights = np.concatenate([[0.0], np.cumsum(weight)])
-    sums = np.concatenate([np.zeros((1, value.shape[1])), np.cumsum((value - value.mean(axis=0)) * weight[:, None], axis=0)])
+    centred = (value - value.mean(axis=0)) * weight[:, None]
+    sums = np.concatenate([np.zeros((1, value.shape[1])), np.cumsum(centred, axis=0)])
     left, right = weights[middle] - weights[begin], weights[end] - weights[middle]
     with np.errstate(invalid="ignore", divide="ignore"):  # leaves that no training row reached
         step = (sums[middle] - sums[begin]) / left[:, None] - (sums[end] - sums[middle]) / right[:, None]
@@ -80,4 +81,4 @@ def _shares(network: ForestNetwork, block: int) -> NDArray[np.float64]:
         first, last = (block, block + 1) if network.n_blocks == e.n_trees else (0, e.n_trees)
         return np.eye(e.n_features)[e.feature[e.first_split[first] : e.first_split[last]]]
     absolute = abs(network.layers(block).W1.toarray())
-    return np.asarray(absolute / absolute.sum(axis=1, keepdims=True))
+    return np.asarray(absolute / np.maximum(absolute.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny))

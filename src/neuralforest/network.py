@@ -28,6 +28,7 @@ from neuralforest.structure import (
     leaf_targets,
 )
 
+_FAR = 1e30  # scaled inputs beyond it are taken as it: sums of larger ones overflow in float32
 _WORTH_A_THREAD = 200_000  # pairs of row and tree below which a second thread costs more than it gains
 
 
@@ -321,7 +322,10 @@ class ForestNetwork:
     def scaled(self, X: NDArray[np.floating]) -> NDArray[np.float32]:
         """Return X as the first layer of a soft network sees it."""
         soft = self._softening
-        return np.ascontiguousarray((X - soft.center) / soft.scale, dtype=np.float32)
+        with np.errstate(over="ignore"):
+            scaled = (X - soft.center) / soft.scale
+        np.clip(scaled, -_FAR, _FAR, out=scaled)
+        return np.ascontiguousarray(scaled, dtype=np.float32)
 
     def predict(self, X: ArrayLike, n_jobs: int | None = None) -> NDArray[Any]:
         """Predict a number, or a label, for each row.
@@ -357,7 +361,8 @@ class ForestNetwork:
         """Return X as a dense array in the dtype that the trees compare in; NaN is allowed, infinity is not."""
         if scipy.sparse.issparse(X):
             X = X.toarray()
-        X = check_array(X, dtype=self.ensemble.compare_dtype, order="C", ensure_all_finite="allow-nan")
+        with np.errstate(over="ignore"):  # numbers too large for the dtype are refused as infinite
+            X = check_array(X, dtype=self.ensemble.compare_dtype, order="C", ensure_all_finite="allow-nan")
         if X.shape[1] != self.ensemble.n_features:
             raise InvalidParameterError(
                 f"X must have the {self.ensemble.n_features} features that the network was made for, got {X.shape[1]}"

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
+import numpy as np
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -49,6 +50,8 @@ _OPTIONS = {"nogil": True, "fastmath": FAST_MATH, "error_model": "numpy"}
 
 def kernel(function: Function) -> Function:
     """Compile a function that Python calls, on its first call."""
+    if numba.config.DISABLE_JIT:
+        return np.errstate(all="ignore")(function)  # compiled code does not warn of an overflow either
     previous = numba.config.CACHE_DIR
     if _CACHE_DIRECTORY is not None:
         numba.config.CACHE_DIR = _CACHE_DIRECTORY
@@ -59,5 +62,9 @@ def kernel(function: Function) -> Function:
 
 
 def part(function: Function) -> Function:
-    """Compile a function that kernels call, as a part of them: not cached, without an entrance from Python."""
-    return numba.njit(**_OPTIONS, no_cpython_wrapper=True, no_cfunc_wrapper=True)(function)  # type: ignore[no-any-return]
+    """Compile a function that kernels call, as a part of them: not cached, without an entrance from Python.
+
+    It is always inlined. A copy of its own would be shared by the kernels that happen to be loaded, each of which has
+    optimised it in its own way: results would differ in the last bits between a fresh and a cached compilation.
+    """
+    return numba.njit(**_OPTIONS, forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)(function)  # type: ignore[no-any-return]

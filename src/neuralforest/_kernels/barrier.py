@@ -5,6 +5,7 @@ spin on two counters in shared memory, and give the processor away when a partne
 """
 
 import sys
+import threading
 import time
 from typing import Any
 
@@ -44,11 +45,14 @@ def _read(context: Any, array: Any, index: Any) -> Any:
     return types.int64(array, types.intp), generate
 
 
-if numba.config.DISABLE_JIT:  # plain Python: the interpreter's lock makes these steps indivisible enough for one thread
+if numba.config.DISABLE_JIT:  # the same in plain Python
+    _lock = threading.Lock()
+    _PATIENCE = 1
 
     def _add(array, index, number):  # type: ignore[no-redef,no-untyped-def]  # noqa: F811
-        array[index] += number
-        return array[index] - number
+        with _lock:
+            array[index] += number
+            return array[index] - number
 
     def _read(array, index):  # type: ignore[no-redef,no-untyped-def]  # noqa: F811
         return array[index]

@@ -26,10 +26,10 @@ def _descend(nodes, root, n_leaves, X, start, stop, at, begin, end):  # type: ig
             if e - b > 1:
                 k = at[j]
                 node = nodes[k]
-                middle = np.int64(node.middle)
-                missing_left = node.feature >= 0
-                x = X[start + j, node.feature if missing_left else ~node.feature]
-                left = (x <= node.threshold) | (missing_left & (x != x))  # no branch: it would be guessed wrong half the time
+                middle, feature = np.int64(node["middle"]), node["feature"]
+                missing_left = feature >= 0
+                x = X[start + j, feature if missing_left else ~feature]
+                left = (x <= node["threshold"]) | (missing_left & (x != x))  # no branch: it would be guessed wrong half the time
                 at[j] = k + 1 if left else k + middle - b
                 begin[j] = b if left else middle
                 end[j] = middle if left else e

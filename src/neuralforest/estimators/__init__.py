@@ -1,5 +1,8 @@
 """The scikit-learn face of the package."""
 
+from collections.abc import Iterator, Mapping
+from typing import Any
+
 from sklearn.ensemble import RandomForestRegressor
 
 from neuralforest.estimators.classifier import NeuralForestClassifier
@@ -7,16 +10,38 @@ from neuralforest.estimators.regressor import NeuralForestRegressor
 
 __all__ = ["PAPER_SETTINGS", "NeuralForestClassifier", "NeuralForestRegressor"]
 
-PAPER_SETTINGS = {
-    "forest": RandomForestRegressor(n_estimators=30, max_depth=6, bootstrap=False),
-    "contrast": (100.0, 1.0),
-    "learning_rate": 0.001,
-    "schedule": "constant",
-    "batch_size": 32,
-    "max_epochs": 100,
-    "standardize": False,
-    "validation": "fraction",
-    "validation_fraction": 1 / 3,
-}
-"""The paper's experiment: the forest of its authors, their training, raw units. With 75% of the rows given to `fit`, the
-network learns from 50% and is judged on 25%. Choose `training` and `connectivity` for NRF1 or NRF2, sparse or full."""
+
+class _PaperSettings(Mapping[str, Any]):
+    """The paper's experiment as parameters; every look at `forest` gives a new one, which its reader may change."""
+
+    _SETTINGS = {  # noqa: RUF012
+        "forest": None,
+        "contrast": (100.0, 1.0),
+        "learning_rate": 0.001,
+        "schedule": "constant",
+        "batch_size": 32,
+        "max_epochs": 100,
+        "standardize": False,
+        "validation": "fraction",
+        "validation_fraction": 1 / 3,
+    }
+
+    def __getitem__(self, name: str) -> Any:
+        if name == "forest":
+            return RandomForestRegressor(n_estimators=30, max_depth=6, bootstrap=False)
+        return self._SETTINGS[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._SETTINGS)
+
+    def __len__(self) -> int:
+        return len(self._SETTINGS)
+
+    def __repr__(self) -> str:
+        return repr(dict(self))
+
+
+PAPER_SETTINGS = _PaperSettings()
+"""The paper's experiment: the forest of its authors, their training, raw units. With 75% of the rows given to `fit`,
+the network learns from 50% and is judged on 25%. Choose `training` and `connectivity` for NRF1 or NRF2, sparse or full.
+"""

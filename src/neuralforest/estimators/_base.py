@@ -1,45 +1,37 @@
 """What both estimators share: from rows to a forest, its network, training and the guard."""
 
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-import scipy.sparse
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
-from sklearn.utils import Tags, check_random_state, get_tags
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, has_fit_parameter, validate_data
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from neuralforest.convert import convert
 from neuralforest.estimators import forests, scaling
-from neuralforest.estimators.report import epoch_lines, summary
-from neuralforest.estimators.validation import Split, choose_split
+from neuralforest.estimators.parameters import check_parameters, contrast_pairs
+from neuralforest.estimators.report import reporting, say, summary
+from neuralforest.estimators.table import Rows, Table, given_rows, read_table, read_X
+from neuralforest.estimators.validation import Split, hold_out, out_of_bag_is_chosen
 from neuralforest.exceptions import InvalidParameterError
 from neuralforest.importance import feature_importances
 from neuralforest.network import ForestNetwork
-from neuralforest.training import BlockRows, Checkpoint, Settings, Trained, TrainingData, guard, train
+from neuralforest.training import Checkpoint, Settings, Trained, TrainingData, train
 from neuralforest.training.loop import Callback
 
 Contrast = tuple[float, float] | Sequence[tuple[float, float]]
 
 
-@dataclass(frozen=True, eq=False)
-class Table:
-    """The rows of a fit, those for validation behind the others."""
-
-    X: Any  # dense or sparse (rows, features)
-    target: NDArray[Any]  # numbers or labels, as the forest takes them
-    weight: NDArray[np.float64]  # (rows,)
-    weighted: bool  # whether the user gave weights
-    n_rows: int  # rows without those of X_val
-
-
-class NeuralForest(BaseEstimator):  # type: ignore[misc]
+class NeuralForest(BaseEstimator):
     """The common part of NeuralForestRegressor and NeuralForestClassifier."""
 
     _classifier = False
+    network_: ForestNetwork
 
     def __init__(
         self,
@@ -117,31 +109,21 @@ class NeuralForest(BaseEstimator):  # type: ignore[misc]
         -------
         self
         """
-        started = time.perf_counter()
-        seeds = check_random_state(self.random_state).randint(np.iinfo(np.int32).max, size=3)
-        settings = self._settings(int(seeds[2]))
-        table = self._table(X, y, sample_weight, (X_val, y_val, sample_weight_val))
-        if self.warm_start and hasattr(self, "network_"):
-            return self._resume(table, settings, seeds, started)
-        forest, split = self._forest_and_split(table, seeds)
-        if forest is not self.forest:
-            _fit_forest(forest, table, split)
-        network = convert(forest)
-        self.forest_ = forest
-        data = self._training_data(network, table, split)
-        best: Trained | None = None
-        for contrast in self._contrasts():
-            trained = self._train(self._soften(network, contrast, table, split), data, settings)
-            if best is None or trained.validation_loss < best.validation_loss:
-                best, self.contrast_ = trained, contrast
-        assert best is not None
-        return self._keep(best, data, started)
+        with _unchanged_on_error(self):
+            check_parameters(self.get_params(deep=False), self._classifier)
+            given = given_rows(X_val, y_val, sample_weight_val)
+            goes_on = self.warm_start and hasattr(self, "network_")
+            table = read_table(self, Rows(X, y, sample_weight), given, reset=not goes_on)
+            return self._go_on(table) if goes_on else self._start(table)
 
-    def partial_fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, n_epochs: int = 1) -> Self:
+    def partial_fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, n_epochs: int = 1
+    ) -> Self:
         """Go on training the network on new rows; the forest stays as it is.
 
-        A tree that was kept as it was, because its network was no better, is trained along, and gives way to its network
-        once that is the better one on the new rows. When nothing has been fitted yet, this is `fit`.
+        A tree that was kept as it was, because its network was no better, is trained along, and gives way to its
+        network once that is the better one on the new rows. `history_` becomes that of this call; validation scores
+        and the errors behind prediction intervals stay those of `fit`. When nothing has been fitted yet, this is `fit`.
 
         Parameters
         ----------
@@ -149,25 +131,63 @@ class NeuralForest(BaseEstimator):  # type: ignore[misc]
             As in `fit`.
         n_epochs : int
             Passes over the rows.
+
+        Returns
+        -------
+        self
         """
         if not hasattr(self, "network_"):
             return self.fit(X, y, sample_weight)
-        seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
-        settings = replace(self._settings(int(seed)), max_epochs=n_epochs, schedule="constant", n_iter_no_change=None)
-        table = self._table(X, y, sample_weight, (None, None, None), reset=False)
-        rows = BlockRows.shared(np.arange(table.n_rows), table.weight, self.network_.n_blocks)
-        data = TrainingData(self.network_.check_X(table.X), self._columns(table.target), rows, rows)
-        trained = self._train(self.network_, data, settings, keep_last=True)
-        self.network_, self.history_ = trained.network, trained.history
-        return self
+        with _unchanged_on_error(self):
+            check_parameters(self.get_params(deep=False) | {"max_epochs": n_epochs}, self._classifier)
+            table = read_table(self, Rows(X, y, sample_weight), reset=False)
+            data = self._training_data(self.network_, table, Split(np.arange(table.n_rows), np.arange(table.n_rows)))
+            settings = replace(self._settings(_seeds(self.random_state)[2]), max_epochs=n_epochs)
+            settings = replace(settings, schedule="constant", n_iter_no_change=None)
+            with reporting(self.callback, self.verbose, n_epochs) as callback:
+                trained = self._train(self.network_, data, settings, callback, keep_last=True)
+            self.network_, self.history_ = trained.network, trained.history
+            self._after_partial_fit(data)
+            return self
 
     # The steps of a fit.
 
+    def _start(self, table: Table) -> Self:
+        """Grow the forest unless it is there, and train its network with every contrast; keep the best."""
+        started = time.perf_counter()
+        seeds = _seeds(self.random_state)
+        forest = forests.source_of(self.forest, self._classifier)
+        fitted = forests.is_fitted(forest)
+        if not fitted:
+            forest = forests.default_forest(self._classifier, table.X.shape[1]) if forest is None else forest
+            forest = forests.prepare_forest(forest, seeds[0], self.n_jobs)
+        self.forest_, self._split_seed = forest, seeds[1]
+        split = self._split(table, fitted)
+        if not fitted:
+            forests.grow(forest, table, split.fit, getattr(self, "feature_names_in_", None))
+        network = convert(forest)
+        self._check_source(network, table)
+        data = self._training_data(network, table, split)
+        trained, self.contrast_ = self._train_contrasts(network, data, table, split, self._settings(seeds[2]))
+        return self._keep(trained, data, started)
+
+    def _go_on(self, table: Table) -> Self:
+        """Train the network that is there some more, on the rows of a second call of fit."""
+        started = time.perf_counter()
+        before, soft = self.history_, self.network_.soft
+        assert soft is not None
+        if (soft.training, soft.connectivity) != (self.training, self.connectivity):
+            raise InvalidParameterError(
+                "warm_start=True goes on with the network that is there, so training and connectivity must stay "
+                f"{soft.training!r} and {soft.connectivity!r}, got {self.training!r} and {self.connectivity!r}"
+            )
+        data = self._training_data(self.network_, table, self._split(table, fitted=True))
+        settings = self._settings(_seeds(self.random_state)[2] + before.n_epochs)
+        with reporting(self.callback, self.verbose, settings.max_epochs) as callback:
+            trained = self._train(self.network_, data, settings, callback, self._checkpoint(f".{before.n_epochs}"))
+        return self._keep(trained._replace(history=before.followed_by(trained.history)), data, started)
+
     def _settings(self, seed: int) -> Settings:
-        if self.validation not in ("auto", "oob", "fraction"):
-            raise InvalidParameterError(f"validation must be 'auto', 'oob' or 'fraction', got {self.validation!r}")
-        if not 0 < self.validation_fraction < 1:
-            raise InvalidParameterError(f"validation_fraction must be between 0 and 1, got {self.validation_fraction!r}")
         return Settings(
             max_epochs=self.max_epochs,
             batch_size=self.batch_size,
@@ -179,111 +199,96 @@ class NeuralForest(BaseEstimator):  # type: ignore[misc]
             seed=seed,
         )
 
-    def _contrasts(self) -> list[tuple[float, float]]:
-        """Return the contrasts to try: one pair, or several of which the best on validation is kept."""
-        pairs = np.atleast_2d(np.asarray(self.contrast, dtype=np.float64))
-        if pairs.ndim != 2 or pairs.shape[1] != 2 or not len(pairs):
+    def _split(self, table: Table, fitted: bool) -> Split:
+        """Return which rows are learnt from and which judge."""
+        rows = np.arange(table.X.shape[0])
+        if len(rows) > table.n_rows:
+            return Split(rows[: table.n_rows], rows[table.n_rows :])
+        if out_of_bag_is_chosen(self.validation, self.training, self.forest_, fitted, table.n_rows):
+            return Split(rows, rows[:0])
+        return hold_out(table, self.validation_fraction, table.target if self._classifier else None, self._split_seed)
+
+    def _check_source(self, network: ForestNetwork, table: Table) -> None:
+        """Refuse a forest that was made for other rows; only one that came fitted can be."""
+        e = network.ensemble
+        if (e.classes is not None) != self._classifier:
             raise InvalidParameterError(
-                f"contrast must be a pair of positive numbers, or several pairs to choose from, got {self.contrast!r}"
+                f"forest must {'be a classifier' if self._classifier else 'predict numbers'}, got {self.forest_!r}"
             )
-        return [(float(first), float(second)) for first, second in pairs]
-
-    def _table(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, given: tuple[Any, Any, Any], reset: bool = True
-    ) -> Table:
-        """Check the rows, and put those for validation behind the others."""
-        X, target = self._check_rows(X, y, reset=reset)
-        n_rows = X.shape[0]
-        weights = [_check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)]
-        if given[0] is not None:
-            if given[1] is None:
-                raise InvalidParameterError("X_val needs y_val, got X_val alone: pass both or neither")
-            X_val, y_val = self._check_rows(given[0], given[1], reset=False)
-            weights.append(_check_sample_weight(given[2], X_val, dtype=np.float64, ensure_non_negative=True))
-            stack = scipy.sparse.vstack if scipy.sparse.issparse(X) else np.vstack
-            X, target = stack([X, X_val]), np.concatenate([target, y_val])
-        elif given[1] is not None or given[2] is not None:
-            raise InvalidParameterError("y_val and sample_weight_val need X_val, got none: pass all or none of them")
-        for name, weight in zip(("sample_weight", "sample_weight_val"), weights, strict=False):
-            if not weight.any():
-                raise InvalidParameterError(f"{name} must have a positive entry, got zeros only")
-        weight = self._reweighted(target, np.concatenate(weights), n_rows)
-        weighted = sample_weight is not None or getattr(self, "class_weight", None) is not None
-        return Table(X, target, weight, weighted, n_rows)
-
-    def _check_rows(self, X: ArrayLike, y: ArrayLike, reset: bool) -> tuple[Any, NDArray[Any]]:
-        allow_nan = get_tags(self).input_tags.allow_nan
-        X, y = validate_data(
-            self,
-            X,
-            y,
-            reset=reset,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            ensure_all_finite="allow-nan" if allow_nan else True,
-            multi_output=not self._classifier,
-            y_numeric=not self._classifier,
-        )
-        return X, self._check_target(y, reset)
-
-    def _forest_and_split(self, table: Table, seeds: NDArray[np.int64]) -> tuple[Any, Split]:
-        """Return the forest, fitted if it was given so, and the rows that it and its network learn from."""
-        forest = self.forest
-        fitted = forest is not None and forests.is_fitted(forest)
-        if forest is None:
-            forest = forests.default_forest(self._classifier, table.X.shape[1])
-        if not fitted:
-            forest = forests.prepare_forest(forest, int(seeds[0]), self.n_jobs)
-        possible = self.training == "independent" and forests.has_out_of_bag_rows(forest)
-        if fitted and self.validation == "auto":
-            possible = possible and forests.n_rows_seen(forest) == table.n_rows
-        validation = self.validation
-        if validation == "auto":
-            validation = "oob" if possible else "fraction"
-        elif validation == "oob" and not possible:
+        names = getattr(self, "feature_names_in_", None)
+        if names is not None and e.feature_names is not None and tuple(names) != e.feature_names:
             raise InvalidParameterError(
-                "validation='oob' needs training='independent' and a forest whose trees leave rows out (bootstrap=True), "
-                f"got training={self.training!r} and {forest!r}: use validation='fraction'"
+                f"X must have the columns that the forest was fitted on, in the same order, {list(e.feature_names)}, "
+                f"got {list(names)}"
             )
-        given = table.X.shape[0] - table.n_rows
-        labels = table.target[: table.n_rows] if self._classifier else None
-        split = choose_split(
-            validation, self.validation_fraction, table.n_rows, given, table.weight, labels, int(seeds[1])
-        )
-        return forest, split
+        if table.X.shape[1] != e.n_features:
+            raise InvalidParameterError(
+                f"X must have the {e.n_features} features that the forest was fitted on, got {table.X.shape[1]}"
+            )
 
     def _training_data(self, network: ForestNetwork, table: Table, split: Split) -> TrainingData:
-        X, y = network.check_X(table.X), self._columns(table.target)
+        y = self._columns(network, table.target)
+        if y.shape[1] != network.ensemble.n_outputs:
+            raise InvalidParameterError(
+                f"y must have the {network.ensemble.n_outputs} outputs that the forest was fitted on, got {y.shape[1]}"
+            )
         n_blocks = network.ensemble.n_trees if self.training == "independent" else 1
-        if not split.out_of_bag:
-            rows = (BlockRows.shared(part, table.weight[part], n_blocks) for part in (split.fit, split.validation))
-            return TrainingData(X, y, *rows)
-        counts = forests.bag_counts(self.forest_, table.n_rows)
-        every_row = [np.arange(table.n_rows)] * n_blocks
-        unseen = [np.where(count == 0, table.weight, 0.0) for count in counts]
-        return TrainingData(X, y, BlockRows.own(every_row, counts), BlockRows.own(every_row, unseen))
+        return TrainingData(network.check_X(table.X), y, *split.training_rows(table, self.forest_, n_blocks))
 
-    def _soften(
-        self, network: ForestNetwork, contrast: tuple[float, float], table: Table, split: Split
-    ) -> ForestNetwork:
-        units: dict[str, Any] = {}
-        if self.standardize:
-            rows, weight = network.check_X(table.X[split.fit]), table.weight[split.fit]
-            units["center"], units["scale"] = scaling.center_and_spread(rows, weight)
+    def _train_contrasts(
+        self, network: ForestNetwork, data: TrainingData, table: Table, split: Split, settings: Settings
+    ) -> tuple[Trained, tuple[float, float]]:
+        """Train the network softened by each contrast, and return the best on validation, with its contrast."""
+        pairs = contrast_pairs(self.contrast)
+        units = self._units(data, table.weight, split.fit)
+        kept: tuple[Trained, tuple[float, float]] | None = None
+        with reporting(self.callback, self.verbose, settings.max_epochs * len(pairs)) as callback:
+            for number, contrast in enumerate(pairs):
+                soft = network.soften(
+                    contrast,
+                    training=self.training,  # type: ignore[arg-type]
+                    connectivity=self.connectivity,  # type: ignore[arg-type]
+                    folded=self.folded,
+                    **units,
+                )
+                checkpoint = self._checkpoint(f".{number}" if len(pairs) > 1 else "")
+                trained = self._train(soft, data, settings, callback, checkpoint)
+                if kept is None or trained.validation_loss < kept[0].validation_loss:
+                    kept = trained, contrast
+                if trained.interrupted:
+                    break
+        assert kept is not None
+        return kept
+
+    def _units(
+        self, data: TrainingData, weight: NDArray[np.float64], rows: NDArray[np.int64]
+    ) -> dict[str, NDArray[np.float64]]:
+        """Return the centres and scales for softening, measured on the rows that are learnt from."""
+        if not self.standardize:
             if not self._classifier:
-                y = self._columns(table.target)[split.fit]
-                units["output_center"], units["output_scale"] = scaling.center_and_spread(y, weight)
-        return network.soften(
-            contrast,
-            training=self.training,  # type: ignore[arg-type]
-            connectivity=self.connectivity,  # type: ignore[arg-type]
-            folded=self.folded,
-            **units,
-        )
+                scaling.check_scaled_target(data.y)
+            return {}
+        center, scale = scaling.center_and_spread(data.X[rows], weight[rows])
+        units = {"center": center, "scale": scale}
+        if not self._classifier:
+            center, scale = scaling.center_and_spread(data.y[rows], weight[rows])
+            units |= {"output_center": center, "output_scale": scale}
+        return units
+
+    def _checkpoint(self, ending: str) -> Checkpoint | None:
+        """Return a checkpoint for one of the trainings of a fit, which must not share a file."""
+        return None if self.checkpoint is None else replace(self.checkpoint, path=f"{self.checkpoint.path}{ending}")
 
     def _train(
-        self, network: ForestNetwork, data: TrainingData, settings: Settings, keep_last: bool = False
+        self,
+        network: ForestNetwork,
+        data: TrainingData,
+        settings: Settings,
+        callback: Callback | None,
+        checkpoint: Checkpoint | None = None,
+        keep_last: bool = False,
     ) -> Trained:
+        scaling.check_scaled_target(data.scaled_y(network))
         return train(
             network,
             data,
@@ -291,16 +296,10 @@ class NeuralForest(BaseEstimator):  # type: ignore[misc]
             loss=self.loss,
             loss_parameter=self.loss_parameter,
             n_jobs=self.n_jobs,
-            callback=epoch_lines(self.callback) if self.verbose > 1 else self.callback,
-            checkpoint=None if keep_last else self.checkpoint,
+            callback=callback,
+            checkpoint=checkpoint,
             keep_last=keep_last,
         )
-
-    def _resume(self, table: Table, settings: Settings, seeds: NDArray[np.int64], started: float) -> Self:
-        """Train the network that is there some more, on the rows of a second call of fit."""
-        _, split = self._forest_and_split(table, seeds)
-        data = self._training_data(self.network_, table, split)
-        return self._keep(self._train(self.network_, data, settings), data, started)
 
     def _keep(self, trained: Trained, data: TrainingData, started: float) -> Self:
         """Set what a fit leaves behind."""
@@ -310,7 +309,7 @@ class NeuralForest(BaseEstimator):  # type: ignore[misc]
         self.validation_loss_ = trained.validation_loss
         self._after_fit(data)
         if self.verbose:
-            print(summary(self, trained, time.perf_counter() - started))
+            say(summary(self, trained, time.perf_counter() - started))
         return self
 
     # What the two estimators do differently.
@@ -318,33 +317,31 @@ class NeuralForest(BaseEstimator):  # type: ignore[misc]
     def _check_target(self, y: NDArray[Any], reset: bool) -> NDArray[Any]:
         raise NotImplementedError
 
-    def _columns(self, target: NDArray[Any]) -> NDArray[np.float64]:
+    def _columns(self, network: ForestNetwork, target: NDArray[Any]) -> NDArray[np.float64]:
         """Return the targets as the network is trained on them, (rows, outputs)."""
         raise NotImplementedError
 
-    def _reweighted(self, target: NDArray[Any], weight: NDArray[np.float64], n_rows: int) -> NDArray[np.float64]:
-        return weight
+    def _class_weights(self, target: NDArray[Any], n_rows: int) -> NDArray[np.float64] | None:
+        """Return what the rows' weights are multiplied with; the first n_rows are those of fit(X, y)."""
+        return None
 
     def _after_fit(self, data: TrainingData) -> None:
         pass
 
+    def _after_partial_fit(self, data: TrainingData) -> None:
+        pass
+
     # What a fitted estimator offers.
 
-    def _check_X(self, X: ArrayLike) -> NDArray[np.floating]:
+    def _network_and_rows(self, X: ArrayLike) -> tuple[ForestNetwork, NDArray[np.floating]]:
+        """Return the network, and X as it takes it."""
         check_is_fitted(self, "network_")
-        X = validate_data(
-            self,
-            X,
-            reset=False,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            ensure_all_finite="allow-nan" if get_tags(self).input_tags.allow_nan else True,
-        )
-        return self.network_.check_X(X)
+        return self.network_, self.network_.check_X(read_X(self, X, reset=False))
 
     def apply(self, X: ArrayLike) -> NDArray[np.int32]:
         """Return the leaf of each row in each tree of the forest, (rows, trees), counted from left to right."""
-        return self.network_.apply(self._check_X(X))
+        network, X = self._network_and_rows(X)
+        return network.apply(X)
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
@@ -354,19 +351,25 @@ class NeuralForest(BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        forest = self.forest if self.forest is not None else forests.default_forest(self._classifier, 1)
-        tags.input_tags.allow_nan = get_tags(forest).input_tags.allow_nan
-        tags.input_tags.sparse = get_tags(forest).input_tags.sparse
+        forest = forests.tags_of(self.forest, self._classifier)
+        tags.input_tags.allow_nan = forest.input_tags.allow_nan
+        tags.input_tags.sparse = forest.input_tags.sparse
+        tags.target_tags.multi_output = forest.target_tags.multi_output and not self._classifier
         return tags
 
 
-def _fit_forest(forest: Any, table: Table, split: Split) -> None:
-    """Grow the forest on its rows; weights are passed on where the user gave some."""
-    weights = {}
-    if table.weighted:
-        if not has_fit_parameter(forest, "sample_weight"):
-            raise InvalidParameterError(
-                f"sample_weight needs a forest that takes weights, and {type(forest).__name__} does not"
-            )
-        weights["sample_weight"] = table.weight[split.fit]
-    forest.fit(table.X[split.fit], table.target[split.fit], **weights)
+def _seeds(random_state: int | np.random.RandomState | None) -> list[int]:
+    """Return seeds for the forest, the split and the training."""
+    return [int(seed) for seed in check_random_state(random_state).randint(np.iinfo(np.int32).max, size=3)]
+
+
+@contextmanager
+def _unchanged_on_error(estimator: BaseEstimator) -> Iterator[None]:
+    """Leave an estimator as it was when its fit fails, or is interrupted before there is a network."""
+    before = dict(vars(estimator))
+    try:
+        yield
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise

@@ -9,9 +9,10 @@ Parameters
 ----------
 forest : estimator, optional
     Any tree ensemble that :func:`neuralforest.convert` takes. Unfitted, it is cloned and grown inside, on rows that
-    exclude the validation rows; its parameters are reached by nested names, as in ``forest__max_depth``. Fitted, it is used
-    as it is, and it is the caller's business that it has not seen the validation rows. None grows a random forest of 100
-    trees with at most 64 leaves.
+    exclude the validation rows; its parameters are reached by nested names, as in ``forest__max_depth``. Fitted, it is
+    used as it is, and it is the caller's business that it has not seen the validation rows; because cloning (in
+    GridSearchCV, say) makes a fitted forest an unfitted one, wrap it in ``sklearn.frozen.FrozenEstimator`` there. None
+    grows a random forest of 100 trees with at most 64 leaves.
 {class_weight}training : {{"independent", "joint"}}
     Whether each tree becomes a network that is trained alone, or all trees become one network. Boosted trees need
     "joint".
@@ -45,11 +46,13 @@ folded : bool
 bound : float, optional
     C of the theory's bound on the weights, C times the number of leaves; see `neuralforest.theory`.
 warm_start : bool
-    Whether a second call of `fit` goes on training the network of the first.
+    Whether a second call of `fit`, on the same rows, goes on training the network of the first.
 callback : callable, optional
-    Called after every epoch with its number and the history so far; training stops when it returns True.
+    Called after every epoch with its number and the history so far; the fit ends, with the best network up to there,
+    when it returns True. :class:`neuralforest.ProgressBar` is one.
 checkpoint : Checkpoint, optional
-    File that a long fit can be resumed from.
+    File that a long fit can be resumed from, given the same `random_state`. When there are several contrasts, each has
+    a file of its own, numbered behind the name.
 n_jobs : int, optional
     Threads; the result does not depend on it.
 random_state : int, RandomState or None
@@ -63,11 +66,11 @@ forest_ : estimator
 network_ : ForestNetwork
     The trained network.
 history_ : History
-    Losses of every epoch.
+    Losses of every epoch; after `partial_fit`, of that call.
 contrast_ : pair of floats
     The contrast that was kept.
 forest_loss_, validation_loss_ : float
-    Loss of forest and network on the validation rows{units}.
+    Loss of forest and network on the validation rows{units}, as of the last `fit`.
 feature_importances_ : array (features,)
     Of the trained network; see :func:`neuralforest.importance.feature_importances`.
 n_features_in_ : int

@@ -1,11 +1,11 @@
 """NeuralForestClassifier."""
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
-from sklearn.utils import Tags, compute_sample_weight
+from sklearn.utils import compute_class_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
@@ -13,21 +13,23 @@ from neuralforest.estimators import forests
 from neuralforest.estimators._base import Contrast, NeuralForest
 from neuralforest.estimators._docs import with_parameters
 from neuralforest.exceptions import InvalidParameterError
+from neuralforest.network import ForestNetwork
 from neuralforest.training import Checkpoint
 from neuralforest.training.loop import Callback
 
 
 def _has_scores(estimator: "NeuralForestClassifier") -> bool:
-    forest = getattr(estimator, "forest_", estimator.forest)
-    return hasattr(forest, "decision_function")
+    if hasattr(estimator, "network_"):
+        return bool(estimator.network_.ensemble.link != "identity")
+    return hasattr(estimator.forest, "decision_function")
 
 
 @with_parameters
-class NeuralForestClassifier(ClassifierMixin, NeuralForest):  # type: ignore[misc]
+class NeuralForestClassifier(ClassifierMixin, NeuralForest):
     """A random forest classifier that is rewritten as a neural network and trained on.
 
-    It starts as exactly the forest, is softened, trained by gradient descent on the log loss, and is never worse than the
-    forest on validation rows.
+    It starts as exactly the forest, is softened, trained by gradient descent on the log loss, and is never worse than
+    the forest on validation rows.
 
     Examples
     --------
@@ -98,9 +100,46 @@ class NeuralForestClassifier(ClassifierMixin, NeuralForest):  # type: ignore[mis
         )
         self.class_weight = class_weight
 
+    def partial_fit(  # type: ignore[override]
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        n_epochs: int = 1,
+    ) -> Self:
+        """Go on training the network on new rows; the forest stays as it is.
+
+        A tree that was kept as it was, because its network was no better, is trained along, and gives way to its
+        network once that is the better one on the new rows. `history_` becomes that of this call; validation scores
+        stay those of `fit`. When nothing has been fitted yet, this is `fit`.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`.
+        classes : array-like, optional
+            All labels there are. The forest knows those of the first call only, so there may be no others.
+        n_epochs : int
+            Passes over the rows.
+
+        Returns
+        -------
+        self
+        """
+        if classes is not None:
+            known = self.classes_ if hasattr(self, "network_") else np.unique(np.asarray(y))
+            if not np.array_equal(np.unique(np.asarray(classes)), known):
+                raise InvalidParameterError(
+                    f"classes must be those that the forest knows or will know, {known.tolist()}, got "
+                    f"{np.unique(np.asarray(classes)).tolist()}: begin with rows of all classes"
+                )
+        return super().partial_fit(X, y, sample_weight, n_epochs)
+
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """Return the probability of each class, (rows, classes), in the order of `classes_`."""
-        return self.network_.predict_proba(self._check_X(X), self.n_jobs)
+        network, X = self._network_and_rows(X)
+        return network.predict_proba(X, self.n_jobs)
 
     def predict_log_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """Return the logarithm of the probability of each class, (rows, classes)."""
@@ -109,40 +148,40 @@ class NeuralForestClassifier(ClassifierMixin, NeuralForest):  # type: ignore[mis
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Return the most probable label for each row, (rows,)."""
-        return self.network_.predict(self._check_X(X), self.n_jobs)
+        best = self.predict_proba(X).argmax(axis=1)
+        return self.classes_[best]
 
-    @available_if(_has_scores)
+    @available_if(_has_scores)  # type: ignore[untyped-decorator]
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
         """Return the scores of a boosted source: log-odds (rows,), or one score a class, (rows, classes)."""
-        scores = self.network_.output(self._check_X(X), self.n_jobs)
+        network, X = self._network_and_rows(X)
+        scores = network.output(X, self.n_jobs)
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
     def _check_target(self, y: NDArray[Any], reset: bool) -> NDArray[Any]:
         check_classification_targets(y)
-        if reset and not (self.warm_start and hasattr(self, "network_")):
-            fitted = self.forest is not None and forests.is_fitted(self.forest)
-            self.classes_ = np.asarray(self.forest.classes_) if fitted else np.unique(y)
+        if reset:
+            forest = forests.source_of(self.forest, self._classifier)
+            known = getattr(forest, "classes_", None) if forests.is_fitted(forest) else None
+            self.classes_ = np.unique(y) if known is None else np.asarray(known)
         unknown = np.setdiff1d(y, self.classes_)
         if len(unknown):
             raise InvalidParameterError(
-                f"y must hold only classes that the forest knows, {list(self.classes_)}, got {list(unknown)} too"
+                f"y must hold only the classes that the forest knows, {self.classes_.tolist()}, got "
+                f"{unknown.tolist()} too: fit anew to add classes"
             )
         return y
 
-    def _columns(self, target: NDArray[Any]) -> NDArray[np.float64]:
+    def _columns(self, network: ForestNetwork, target: NDArray[Any]) -> NDArray[np.float64]:
         position = np.searchsorted(self.classes_, target)
-        if len(self.classes_) == 2 and hasattr(self.forest_, "decision_function"):
+        if len(self.classes_) == 2 and network.ensemble.n_outputs == 1:
             return position[:, None].astype(np.float64)  # a boosted source has one output, the log-odds of the second
         return np.eye(len(self.classes_))[position]
 
-    def _reweighted(self, target: NDArray[Any], weight: NDArray[np.float64], n_rows: int) -> NDArray[np.float64]:
+    def _class_weights(self, target: NDArray[Any], n_rows: int) -> NDArray[np.float64] | None:
         if self.class_weight is None:
-            return weight
-        factors = compute_sample_weight(self.class_weight, target[:n_rows])
-        by_class = dict(zip(target[:n_rows], factors, strict=True))
-        return weight * np.array([by_class.get(label, 1.0) for label in target])
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = True
-        return tags
+            return None
+        weights = compute_class_weight(self.class_weight, classes=np.unique(target[:n_rows]), y=target[:n_rows])
+        by_class = np.ones(len(self.classes_))
+        by_class[np.searchsorted(self.classes_, np.unique(target[:n_rows]))] = weights
+        return by_class[np.searchsorted(self.classes_, target)]

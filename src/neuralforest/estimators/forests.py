@@ -1,14 +1,17 @@
-"""The forest under an estimator: ours when none is given, and which rows its trees have not seen."""
+"""The forest under an estimator: ours when none is given, how it is grown, and which rows its trees have not seen."""
 
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.exceptions import NotFittedError as SklearnNotFittedError
-from sklearn.utils.validation import check_is_fitted
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils import Tags, get_tags
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
+from neuralforest.estimators.table import Table
 from neuralforest.exceptions import InvalidParameterError
 
 
@@ -23,8 +26,35 @@ def default_forest(classifier: bool, n_features: int) -> BaseEstimator:
     return kind(n_estimators=100, max_leaf_nodes=64, max_features=max_features)
 
 
+def source_of(forest: Any, classifier: bool) -> Any:
+    """Return the forest that a user gave, without its ice, or refuse it."""
+    forest = forest.estimator if isinstance(forest, FrozenEstimator) else forest
+    kind = "classifier" if classifier else "regressor"
+    if isinstance(forest, type):
+        raise InvalidParameterError(
+            f"forest must be an instance, got the class {forest.__name__}: write {forest.__name__}()"
+        )
+    if _is_estimator(forest) and is_classifier(forest) != classifier:
+        raise InvalidParameterError(
+            f"forest must be a {kind}, like the estimator around it, got {forest!r}: use the other of "
+            "NeuralForestRegressor and NeuralForestClassifier"
+        )
+    return forest
+
+
+def tags_of(forest: Any, classifier: bool) -> Tags:
+    """Return what a forest takes; for a model that says nothing, what a random forest takes."""
+    return get_tags(forest if _is_estimator(forest) else default_forest(classifier, 1))
+
+
+def _is_estimator(forest: Any) -> bool:
+    return hasattr(forest, "fit") and hasattr(forest, "get_params") and not isinstance(forest, type)
+
+
 def is_fitted(forest: Any) -> bool:
-    """Return whether a forest has been fitted."""
+    """Return whether a forest has been fitted; a model that scikit-learn does not know can only be fitted."""
+    if forest is None or not _is_estimator(forest):
+        return forest is not None
     try:
         check_is_fitted(forest)
     except SklearnNotFittedError:
@@ -42,6 +72,20 @@ def prepare_forest(forest: Any, seed: int, n_jobs: int | None) -> Any:
     return forest
 
 
+def grow(forest: Any, table: Table, rows: NDArray[np.int64], names: NDArray[Any] | None) -> None:
+    """Fit the forest on some rows; weights are passed on where there are any, and the names of the features too."""
+    weights = {}
+    if table.forest_weight is not None:
+        if not has_fit_parameter(forest, "sample_weight"):
+            raise InvalidParameterError(
+                f"sample_weight and class_weight need a forest that takes weights, and {type(forest).__name__} does not"
+            )
+        weights["sample_weight"] = table.forest_weight[rows]
+    forest.fit(table.X[rows], table.target[rows], **weights)
+    if names is not None and not hasattr(type(forest), "feature_names_in_"):
+        forest.feature_names_in_ = names
+
+
 def has_out_of_bag_rows(forest: Any) -> bool:
     """Return whether each tree of a forest, fitted or not, leaves rows out that can judge it."""
     if not hasattr(type(forest), "estimators_samples_"):
@@ -53,13 +97,7 @@ def has_out_of_bag_rows(forest: Any) -> bool:
 
 def bag_counts(forest: Any, n_rows: int) -> list[NDArray[np.int64]]:
     """Return, for every tree, how often it has drawn each row, (rows,); 0 for the rows that it has not seen."""
-    counts = [np.bincount(rows, minlength=n_rows) for rows in forest.estimators_samples_]
-    if any(len(count) != n_rows for count in counts):
-        raise InvalidParameterError(
-            f"validation='oob' needs the rows that the forest was fitted on, and it was fitted on more than the {n_rows} "
-            "rows given: pass the same X and y, or X_val and y_val"
-        )
-    return counts
+    return [np.bincount(rows, minlength=n_rows) for rows in forest.estimators_samples_]
 
 
 def n_rows_seen(forest: Any) -> int | None:

@@ -5,18 +5,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin
-from sklearn.utils import Tags
 from sklearn.utils.validation import column_or_1d
 
 from neuralforest.estimators import scaling
 from neuralforest.estimators._base import NeuralForest
 from neuralforest.estimators._docs import with_parameters
 from neuralforest.estimators.intervals import Residuals
+from neuralforest.network import ForestNetwork
 from neuralforest.training import TrainingData
 
 
 @with_parameters
-class NeuralForestRegressor(RegressorMixin, NeuralForest):  # type: ignore[misc]
+class NeuralForestRegressor(RegressorMixin, NeuralForest):
     """A random forest that is rewritten as a neural network and trained on.
 
     It starts as exactly the forest, is softened, trained by gradient descent, and is never worse than the forest on
@@ -36,11 +36,16 @@ class NeuralForestRegressor(RegressorMixin, NeuralForest):  # type: ignore[misc]
 
     def predict(self, X: ArrayLike) -> NDArray[np.float64]:
         """Predict the target, (rows,) or (rows, outputs)."""
-        X = self._check_X(X)
-        prediction = self.network_.predict(X, self.n_jobs)
-        if self._constant is not None:  # a mean of equal numbers may differ from them in the last digit
-            prediction = np.where(np.isnan(self._constant), prediction, self._constant)
-        return prediction
+        network, X = self._network_and_rows(X)
+        return self._predict(network, X)
+
+    def _predict(self, network: ForestNetwork, X: NDArray[np.floating]) -> NDArray[np.float64]:
+        prediction = network.predict(X, self.n_jobs)
+        if np.isnan(self._constant).all():
+            return prediction
+        # a mean of equal numbers may differ from them in the last digit
+        constant = np.where(np.isnan(self._constant), prediction.reshape(len(X), -1), self._constant)
+        return constant.reshape(prediction.shape)
 
     def predict_quantiles(self, X: ArrayLike, quantiles: ArrayLike = (0.05, 0.95)) -> NDArray[np.float64]:
         """Predict quantiles of the target, for intervals that hold it with a given probability.
@@ -68,30 +73,30 @@ class NeuralForestRegressor(RegressorMixin, NeuralForest):  # type: ignore[misc]
         >>> bool(low < model.predict(X[:1])[0] < high)
         True
         """
-        prediction = self.predict(X)
-        columns = prediction.reshape(len(prediction), -1)
-        result = self._residuals.quantiles(self.network_, self._check_X(X), columns, quantiles)
+        network, X = self._network_and_rows(X)
+        prediction = self._predict(network, X)
+        result = self._residuals.quantiles(network, X, prediction.reshape(len(X), -1), quantiles)
         return result[:, 0] if prediction.ndim == 1 else result
 
     def _check_target(self, y: NDArray[Any], reset: bool) -> NDArray[np.float64]:
         if y.ndim == 2 and y.shape[1] == 1:
             y = column_or_1d(y, warn=True)
         y = np.asarray(y, np.float64)
-        if reset:
-            scaling.check_target(y.reshape(len(y), -1))
+        scaling.check_target(y.reshape(len(y), -1), check_range=reset)
         return y
 
-    def _columns(self, target: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _columns(self, network: ForestNetwork, target: NDArray[np.float64]) -> NDArray[np.float64]:
         return target.reshape(len(target), -1)
 
     def _after_fit(self, data: TrainingData) -> None:
-        y = data.y[np.unique(data.fit.row)]
-        constant = np.where(np.ptp(y, axis=0) == 0, y[0], np.nan)
-        self._constant = None if np.isnan(constant).all() else constant if len(constant) > 1 else constant[0]
+        self._constant = _constants(data)
         self._residuals = Residuals.measure(self.network_, data, self.n_jobs)
 
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        tags.target_tags.single_output = True
-        return tags
+    def _after_partial_fit(self, data: TrainingData) -> None:
+        self._constant = np.where(_constants(data) == self._constant, self._constant, np.nan)
+
+
+def _constants(data: TrainingData) -> NDArray[np.float64]:
+    """Return the one value of each target that has only one, (outputs,), and NaN for the others."""
+    y = data.y[np.union1d(data.fit.row, data.validation.row)]
+    return np.where((y == y[0]).all(axis=0), y[0], np.nan)

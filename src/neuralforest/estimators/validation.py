@@ -1,17 +1,20 @@
 """Which rows a network is trained on and which judge it: given, held out, or out-of-bag."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import train_test_split
 
+from neuralforest.estimators import forests
+from neuralforest.estimators.table import Table
 from neuralforest.exceptions import InvalidParameterError
+from neuralforest.training import BlockRows
 
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Rows of the table of a fit: first those of fit(X, y), then those of X_val, y_val."""
+    """Rows of the table of a fit."""
 
     fit: NDArray[np.int64]  # rows that the forest and the network learn from
     validation: NDArray[np.int64]  # rows that neither has seen; empty when each tree is judged out-of-bag
@@ -20,51 +23,75 @@ class Split:
     def out_of_bag(self) -> bool:
         return not len(self.validation)
 
+    def training_rows(self, table: Table, forest: Any, n_blocks: int) -> tuple[BlockRows, BlockRows]:
+        """Return the rows that each block learns from, and those that judge it."""
+        if not self.out_of_bag:
+            fit, validation = (
+                BlockRows.shared(part, table.weight[part], n_blocks) for part in (self.fit, self.validation)
+            )
+            return fit, validation
+        counts = forests.bag_counts(forest, table.n_rows)
+        bags = [np.flatnonzero(count) for count in counts]
+        unseen = [np.flatnonzero((count == 0) & (table.weight > 0)) for count in counts]
+        if not any(map(len, unseen)):
+            raise InvalidParameterError(
+                "validation='oob' needs trees that leave rows of positive weight out, and none does, with n_samples = "
+                f"{np.count_nonzero(table.weight)}; pass more rows, or X_val and y_val, or use validation='fraction'"
+            )
+        drawn = [count[bag].astype(np.float64) for count, bag in zip(counts, bags, strict=True)]
+        return BlockRows.own(bags, drawn), BlockRows.own(unseen, [table.weight[rows] for rows in unseen])
 
-def choose_split(
-    validation: str,
-    fraction: float,
-    n_rows: int,
-    n_given: int,
-    weight: NDArray[np.float64],
-    labels: NDArray[np.generic] | None,
-    seed: int,
-) -> Split:
-    """Decide on the rows.
+
+def out_of_bag_is_chosen(validation: str, training: str, forest: Any, fitted: bool, n_rows: int) -> bool:
+    """Decide between out-of-bag rows and a fraction of them, for the parameter `validation`.
 
     Parameters
     ----------
-    validation : "oob" or "fraction"
-        Ignored when validation rows were given.
-    fraction : float
-        Share of the rows that is held out.
-    n_rows, n_given : int
-        Rows of fit(X, y), and of X_val.
-    weight : float64 array (n_rows + n_given,)
-        Rows of weight 0 are never held out: they would judge nothing.
-    labels : array (n_rows,), optional
-        Classes to stratify by, where each has at least two rows.
-    seed : int
+    validation : "auto", "oob" or "fraction"
+    training : "independent" or "joint"
+    forest : estimator
+    fitted : bool
+        Whether the forest is fitted already, so that it matters on how many rows.
+    n_rows : int
+        Rows of fit(X, y).
     """
-    rows = np.arange(n_rows)
-    if n_given:
-        return Split(rows, np.arange(n_rows, n_rows + n_given))
+    if validation == "fraction":
+        return False
+    if training != "independent" or not forests.has_out_of_bag_rows(forest):
+        problem = f"training={training!r} and {forest!r}"
+    elif fitted and forests.n_rows_seen(forest) != n_rows:
+        problem = f"{n_rows} rows for a forest that was fitted on {forests.n_rows_seen(forest)}"
+    else:
+        return True
     if validation == "oob":
-        return Split(rows, rows[:0])
-    used = rows[weight[:n_rows] > 0]
-    if len(used) < 2:
         raise InvalidParameterError(
-            f"fit needs at least 2 rows of positive weight, one of them for validation, got n_samples = {len(used)}; "
-            "pass X_val and y_val, or more rows"
+            "validation='oob' needs training='independent', a forest whose trees leave rows out (bootstrap=True) and "
+            f"the rows that it was fitted on; got {problem}: pass X_val and y_val, or use validation='fraction'"
         )
-    strata = None
-    if labels is not None:  # a class with a single row goes to the forest, which would not know it otherwise
-        _, position, counts = np.unique(labels[used], return_inverse=True, return_counts=True)
-        used, strata = used[counts[position] > 1], position[counts[position] > 1]
-        if len(used) < 2:
-            used, strata = rows[weight[:n_rows] > 0], None
-    held_out = min(max(round(fraction * len(used)), 1), len(used) - 1)
-    if strata is not None and min(held_out, len(used) - held_out) < len(np.unique(strata)):
-        strata = None
-    _, chosen = train_test_split(used, test_size=held_out, random_state=seed, stratify=strata)
+    return False
+
+
+def hold_out(table: Table, fraction: float, labels: NDArray[Any] | None, seed: int) -> Split:
+    """Hold a share of the rows out at random, of each class about the same share.
+
+    Rows of weight 0 are never held out: they would judge nothing. Of each class one row stays with the forest, which
+    would not know the class otherwise.
+    """
+    rows = np.arange(table.n_rows)
+    order = np.random.RandomState(seed).permutation(rows[table.weight[: table.n_rows] > 0])
+    group = np.zeros(len(order), np.int64) if labels is None else np.unique(labels[order], return_inverse=True)[1]
+    sizes = np.bincount(group)
+    together = np.argsort(group, kind="stable")
+    rank = np.empty(len(order), np.int64)  # of each row among those of its class
+    rank[together] = np.arange(len(order)) - (np.cumsum(sizes) - sizes)[group[together]]
+    place = (rank + 0.5) / sizes[group]  # the first rows in this order are a fair share of every class
+    candidates = np.flatnonzero(rank < sizes[group] - 1)
+    if not len(candidates):
+        kind = "" if labels is None else " of the same class"
+        raise InvalidParameterError(
+            f"fit needs at least 2 rows{kind} of positive weight, one of them for validation, got n_samples = "
+            f"{len(order)}{'' if labels is None else f' in {len(sizes)} classes'}; pass more rows, or X_val and y_val"
+        )
+    n_held_out = min(max(round(fraction * len(order)), 1), len(candidates))
+    chosen = order[candidates[np.argsort(place[candidates], kind="stable")[:n_held_out]]]
     return Split(np.setdiff1d(rows, chosen), np.sort(chosen))

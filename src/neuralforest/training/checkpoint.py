@@ -59,7 +59,7 @@ class Checkpoint:
         if state.epoch % self.every and state.epoch != self._last_epoch and not state.stopped.all():
             return
         arrays = {name: np.ascontiguousarray(array) for name, array in vars(state).items() if isinstance(array, np.ndarray)}
-        metadata = {"fingerprint": self._fingerprint, "epoch": str(state.epoch), "digest": _digest(arrays)}
+        metadata = {"fingerprint": self._fingerprint, "epoch": str(state.epoch), "digest": _digest(arrays, str(state.epoch))}
         path = Path(self.path)
         unfinished = path.with_name(path.name + ".unfinished")
         save_file(arrays, unfinished, metadata)
@@ -79,7 +79,7 @@ class Checkpoint:
             raise CheckpointError(
                 f"{self.path} belongs to another fit (other rows, settings or trees); delete it or choose another path"
             )
-        if metadata.get("digest") != _digest(arrays):
+        if metadata.get("digest") != _digest(arrays, metadata.get("epoch", "")):
             raise CheckpointError(f"{self.path} is damaged: its checksum does not fit; delete it to start anew")
         for name, array in arrays.items():
             if name != "start":  # shared with the network
@@ -88,8 +88,8 @@ class Checkpoint:
         return state
 
 
-def _digest(arrays: dict[str, np.ndarray]) -> str:
-    digest = hashlib.sha256()
+def _digest(arrays: dict[str, np.ndarray], epoch: str) -> str:
+    digest = hashlib.sha256(epoch.encode())
     for name in sorted(arrays):
         digest.update(name.encode() + str((arrays[name].dtype, arrays[name].shape)).encode())
         digest.update(arrays[name].tobytes())

@@ -42,26 +42,47 @@ class History:
     def n_epochs(self) -> int:
         return len(self.training_loss)
 
-    def to_frame(self) -> "pandas.DataFrame":
-        """Return the mean losses over the blocks, one row an epoch; needs pandas.
+    def followed_by(self, more: "History") -> "History":
+        """Return the history of a training that went on from where this one ended, on the same rows."""
+        kept_before = (more.best_epoch == 0) & (self.best_epoch >= 0)
+        later = np.where(more.best_epoch < 0, more.best_epoch, self.n_epochs + more.best_epoch)
+        return History(
+            training_loss=np.vstack([self.training_loss, more.training_loss]),
+            validation_loss=np.vstack([self.validation_loss, more.validation_loss[1:]]),
+            forest_loss=more.forest_loss,
+            best_epoch=np.where(kept_before, self.best_epoch, later),
+            seconds=np.concatenate([self.seconds, more.seconds]),
+        )
 
-        A block that has stopped counts with the last loss that it had.
+    def means(self) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
+        """Return the mean over the blocks of training loss and validation loss, (epochs + 1,) each, and forest loss.
+
+        A block that has stopped counts with the last loss that it had; one without validation rows does not count.
         """
+        judged = np.isfinite(self.forest_loss)
+        if not judged.any():
+            judged = np.ones_like(judged)
+        training = np.vstack([np.full(len(judged), np.nan), self.training_loss])
+        columns = (_filled(losses[:, judged]).mean(axis=1) for losses in (training, self.validation_loss))
+        return *columns, float(self.forest_loss[judged].mean())
+
+    def to_frame(self) -> "pandas.DataFrame":
+        """Return the mean losses over the blocks, one row an epoch; see `means`. Needs pandas."""
         import pandas
 
-        validation = _filled(self.validation_loss)
-        training = np.vstack([np.full(len(self.best_epoch), np.nan), self.training_loss])
+        training, validation, forest = self.means()
         return pandas.DataFrame(
             {
                 "epoch": np.arange(self.n_epochs + 1),
-                "training_loss": _filled(training).mean(axis=1),
-                "validation_loss": validation.mean(axis=1),
-                "forest_loss": self.forest_loss.mean(),
+                "training_loss": training,
+                "validation_loss": validation,
+                "forest_loss": forest,
             }
         )
 
 
 def _filled(losses: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the losses with every NaN replaced by the number before it in its column."""
     filled = losses.copy()
     for epoch in range(1, len(filled)):
         missing = np.isnan(filled[epoch])

@@ -30,6 +30,7 @@ class Trained(NamedTuple):
     history: History
     forest_loss: float  # of the trees as a whole, on the validation rows
     validation_loss: float  # of the network as a whole, on the same rows
+    interrupted: bool = False  # by the callback, or by Ctrl-C
 
 
 def train(
@@ -76,7 +77,7 @@ def train(
     if not (validation_loss < forest_loss or keep_last):
         trained, validation_loss = guard.all_hard(trained), forest_loss
         state.best_epoch[:] = -1
-    return Trained(trained, state.history(forest_losses), forest_loss, validation_loss)
+    return Trained(trained, state.history(forest_losses), forest_loss, validation_loss, state.interrupted)
 
 
 def _train_blocks(
@@ -97,15 +98,15 @@ def _train_blocks(
     with trainer(network, data, settings, loss, n_jobs) as work:
         if state.epoch == 0:
             state.record_start(work.validation_losses(state))
-        while state.epoch < settings.max_epochs and not state.stopped.all():
+        while state.epoch < settings.max_epochs and not (state.stopped.all() or state.interrupted):
             try:
                 started = time.perf_counter()
                 training = work.train_epoch(state)
                 state.record(training, work.validation_losses(state), time.perf_counter() - started)
                 if checkpoint is not None:
                     checkpoint.save(state)
-                if callback is not None and callback(state.epoch, state.history(forest_losses)):
-                    break
+                if callback is not None:
+                    state.interrupted = bool(callback(state.epoch, state.history(forest_losses)))
             except KeyboardInterrupt:
                 warnings.warn(
                     f"training was interrupted after epoch {state.epoch} of {settings.max_epochs}; the best state up to "
@@ -113,7 +114,7 @@ def _train_blocks(
                     ConvergenceWarning,
                     stacklevel=5,
                 )
-                break
+                state.interrupted = True
     if state.diverged.any():
         warnings.warn(
             f"{state.diverged.sum()} of {len(state.diverged)} networks diverged: their loss became infinite or NaN, and "

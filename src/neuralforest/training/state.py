@@ -34,6 +34,7 @@ class State:
     seconds: NDArray[np.float64]  # (max_epochs,)
     patience: int = 0
     epoch: int = 0
+    interrupted: bool = False
 
     @classmethod
     def start_of(cls, network: ForestNetwork, settings: Settings) -> "State":

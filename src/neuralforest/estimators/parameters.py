@@ -1,0 +1,117 @@
+"""The constructor's parameters: a rule for each, checked before any work is done."""
+
+import math
+from collections.abc import Callable
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from neuralforest.exceptions import InvalidParameterError
+from neuralforest.training import Checkpoint
+
+Rule = tuple[Callable[[Any], bool], str]
+"""Whether a value is right, and the words behind "must be"."""
+
+
+def check_parameters(parameters: dict[str, Any], classifier: bool) -> None:
+    """Refuse a parameter outside its range, with a sentence that says which one and what it may be."""
+    rules = _RULES | {"loss": _one_of("auto", "log_loss")} if classifier else _RULES
+    for name, (is_right, words) in rules.items():
+        if name in parameters and not is_right(parameters[name]):
+            raise InvalidParameterError(f"{name} must be {words}, got {parameters[name]!r}")
+    if parameters["loss"] == "quantile" and (parameters["loss_parameter"] or 0.5) >= 1:
+        raise InvalidParameterError(
+            f"loss_parameter must be below 1 for loss='quantile', got {parameters['loss_parameter']!r}"
+        )
+
+
+def contrast_pairs(contrast: Any) -> list[tuple[float, float]]:
+    """Return the contrasts to try: one pair, or several of which the best on validation is kept."""
+    return [(float(splits), float(leaves)) for splits, leaves in np.atleast_2d(np.asarray(contrast, np.float64))]
+
+
+def _one_of(*names: str) -> Rule:
+    words = ", ".join(map(repr, names[:-1])) + f" or {names[-1]!r}"
+    return lambda value: isinstance(value, str) and value in names, words
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _number_above(low: float) -> Rule:
+    return lambda value: _is_number(value) and value > low, f"a number above {low:g}"
+
+
+def _whole_number(low: int) -> Rule:
+    return (
+        lambda value: isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= low,
+        f"a whole number of at least {low}",
+    )
+
+
+def _or_none(rule: Rule, meaning: str) -> Rule:
+    return lambda value: value is None or rule[0](value), f"{rule[1]}, or None for {meaning}"
+
+
+def _is_sequence_of_pairs(value: Any) -> bool:
+    try:
+        pairs = np.atleast_2d(np.asarray(value, np.float64))
+    except (TypeError, ValueError):
+        return False
+    return (
+        pairs.ndim == 2 and pairs.shape[1] == 2 and len(pairs) > 0 and bool((pairs > 0).all() & (pairs < np.inf).all())
+    )
+
+
+def _is_rate(value: Any) -> bool:
+    rates = [value] if isinstance(value, Real) else value
+    return (
+        isinstance(rates, (list, tuple, np.ndarray))
+        and len(rates) in ((1,) if isinstance(value, Real) else (3,))
+        and all(_is_number(rate) and rate >= 0 for rate in rates)
+    )
+
+
+_BOOLEAN: Rule = (lambda value: isinstance(value, (bool, np.bool_)), "True or False")
+
+_RULES: dict[str, Rule] = {
+    "training": _one_of("independent", "joint"),
+    "connectivity": _one_of("sparse", "full"),
+    "contrast": (
+        _is_sequence_of_pairs,
+        "a pair of positive numbers, for splits and leaves, or several such pairs to choose from",
+    ),
+    "learning_rate": (_is_rate, "a number of at least 0, or three of them, for splits, leaves and output"),
+    "schedule": _one_of("constant", "cosine", "one_cycle"),
+    "batch_size": _whole_number(1),
+    "max_epochs": _whole_number(0),
+    "weight_decay": (lambda value: _is_number(value) and value >= 0, "a number of at least 0"),
+    "loss": _one_of("auto", "squared_error", "huber", "quantile"),
+    "loss_parameter": _or_none(_number_above(0), "the loss's own default"),
+    "validation": _one_of("auto", "oob", "fraction"),
+    "validation_fraction": (lambda value: _is_number(value) and 0 < value < 1, "a number between 0 and 1"),
+    "n_iter_no_change": _or_none(_whole_number(1), "training to the last epoch"),
+    "standardize": _BOOLEAN,
+    "folded": _BOOLEAN,
+    "bound": _or_none(_number_above(0), "no bound"),
+    "warm_start": _BOOLEAN,
+    "callback": (
+        lambda value: value is None or (callable(value) and not isinstance(value, type)),
+        "a function of an epoch's number and the history, or None",
+    ),
+    "checkpoint": (lambda value: value is None or isinstance(value, Checkpoint), "an nf.Checkpoint, or None"),
+    "n_jobs": (
+        lambda value: value is None or (isinstance(value, Integral) and not isinstance(value, bool) and value != 0),
+        "a number of threads, negative to count from all processors, or None; 0 has no meaning",
+    ),
+    "verbose": (
+        lambda value: isinstance(value, (Integral, np.bool_)) and int(value) >= 0,
+        "0 (nothing), 1 (a summary) or 2 (a line an epoch)",
+    ),
+    "class_weight": (
+        lambda value: value is None or value == "balanced" or isinstance(value, dict),
+        "a dictionary from classes to weights, 'balanced' or None",
+    ),
+}

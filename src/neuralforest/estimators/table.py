@@ -1,0 +1,106 @@
+"""The rows of a fit, checked and put together: those of fit(X, y), and behind them those of X_val, y_val."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import get_tags
+from sklearn.utils.validation import _check_sample_weight, validate_data
+
+from neuralforest.exceptions import InvalidParameterError
+
+if TYPE_CHECKING:
+    from neuralforest.estimators._base import NeuralForest
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """What a user passes: X, y and their weights."""
+
+    X: Any
+    y: Any
+    weight: Any = None
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """The rows of a fit, those for validation behind the others."""
+
+    X: Any  # dense or sparse (rows, features)
+    target: NDArray[Any]  # numbers or labels, as the forest takes them
+    weight: NDArray[np.float64]  # (rows,), 1 in the mean over the rows of fit(X, y)
+    forest_weight: NDArray[np.float64] | None  # (rows,) in the user's units; None where there are no weights
+    n_rows: int  # rows without those of X_val
+
+
+def read_table(estimator: "NeuralForest", rows: Rows, given: Rows | None = None, reset: bool = True) -> Table:
+    """Check the rows of a fit, and those that it was given for validation."""
+    X, target = _read_rows(estimator, rows, reset)
+    n_rows = X.shape[0]
+    weight = _read_weight("sample_weight", rows.weight, X)
+    if given is not None:
+        X_val, target_val = _read_rows(estimator, given, reset=False)
+        weight = np.concatenate([weight, _read_weight("sample_weight_val", given.weight, X_val)])
+        X, target = _stacked(X, X_val), np.concatenate([target, target_val])
+    class_weights = estimator._class_weights(target, n_rows)
+    weighted = rows.weight is not None or class_weights is not None
+    if class_weights is not None:
+        weight = weight * class_weights
+    _check_products(weight[:n_rows])
+    if given is not None:
+        _check_products(weight[n_rows:])
+    return Table(X, target, weight / weight[:n_rows].mean(), weight if weighted else None, n_rows)
+
+
+def given_rows(X_val: Any, y_val: Any, sample_weight_val: Any) -> Rows | None:
+    """Return the validation rows that fit was given, if any."""
+    if X_val is None and y_val is None and sample_weight_val is None:
+        return None
+    if X_val is None or y_val is None:
+        lacking = "X_val" if X_val is None else "y_val"
+        raise InvalidParameterError(f"validation rows need X_val and y_val, got no {lacking}: pass both or neither")
+    return Rows(X_val, y_val, sample_weight_val)
+
+
+def read_X(estimator: "NeuralForest", X: ArrayLike, **options: Any) -> Any:
+    """Check the features, and y if it is among the options, as far as scikit-learn does."""
+    tags = get_tags(estimator).input_tags
+    return validate_data(
+        estimator,
+        X,
+        accept_sparse="csr" if tags.sparse else False,
+        dtype=[np.float64, np.float32],
+        ensure_all_finite="allow-nan" if tags.allow_nan else True,
+        **options,
+    )
+
+
+def _read_rows(estimator: "NeuralForest", rows: Rows, reset: bool) -> tuple[Any, NDArray[Any]]:
+    numeric = not estimator._classifier
+    X, y = read_X(estimator, rows.X, y=rows.y, reset=reset, multi_output=numeric, y_numeric=numeric)
+    return X, estimator._check_target(y, reset)
+
+
+def _read_weight(name: str, weight: Any, X: Any) -> NDArray[np.float64]:
+    weight = _check_sample_weight(weight, X, dtype=np.float64, ensure_non_negative=True)
+    if not weight.any():
+        raise InvalidParameterError(f"{name} must have a positive entry, got zeros only")
+    return np.asarray(weight)
+
+
+def _check_products(weight: NDArray[np.float64]) -> None:
+    with np.errstate(over="ignore"):
+        total = weight.sum()
+    if not 0 < total < np.inf:
+        raise InvalidParameterError(
+            "sample_weight times class_weight must have a positive and finite sum, in the rows to learn from and in "
+            f"those for validation, got {weight.min():g} to {weight.max():g}"
+        )
+
+
+def _stacked(X: Any, X_val: Any) -> Any:
+    if scipy.sparse.issparse(X) or scipy.sparse.issparse(X_val):
+        return scipy.sparse.vstack([scipy.sparse.csr_array(X), scipy.sparse.csr_array(X_val)], format="csr")
+    return np.vstack([X, X_val])

@@ -1,0 +1,20 @@
+"""What is raised where an optional library is missing: the sentence that says how to install it."""
+
+from neuralforest.exceptions import NeuralForestError
+
+
+class MissingExtraError(NeuralForestError, ImportError):
+    """An optional library that is not installed."""
+
+
+def missing_extra(library: str, extra: str) -> MissingExtraError:
+    """Return the error for a library that an extra of this package would install.
+
+    Examples
+    --------
+    >>> raise missing_extra("torch", "torch")
+    Traceback (most recent call last):
+    neuralforest.export._extras.MissingExtraError: this needs torch, which is not installed: pip install
+    'neuralforest[torch]'
+    """
+    return MissingExtraError(f"this needs {library}, which is not installed: pip install 'neuralforest[{extra}]'")

@@ -1,0 +1,137 @@
+"""Soft trees as ONNX operators. Rows of X stand in columns here: a unit's outputs are contiguous, whatever the batch."""
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuralforest.export._graph import Graph
+from neuralforest.export._view import Cell, View, merge
+
+DENSE_LEAVES = 512
+"""A tree of more leaves is exported by its connections, one of fewer as a dense matrix.
+
+PLACEHOLDER
+"""
+
+_GROUP = 1024
+"""Units of a layer that are computed together. More need more memory for many rows, fewer more operators for one row."""
+
+_FAR = 1e30  # see network.py: inputs beyond it are taken as it
+
+
+def add_soft_trees(graph: Graph, view: View, x: str, form: str) -> str:
+    """Add the sum over all soft trees, (outputs, rows); x is (rows, features), as the trees compare it."""
+    inputs = _Inputs(graph, view, x)
+    limit = {"auto": DENSE_LEAVES, "dense": np.inf, "sparse": -1}[form]
+    cells = sorted(view.cells(), key=lambda cell: cell.n_leaves)
+    dense = [cell for cell in cells if inputs.full or cell.n_leaves <= limit]
+    sums = [_dense_cells(graph, view, inputs, group) for group in _groups(dense)]
+    sums += [_sparse_cells(graph, view, inputs, group) for group in _groups(cells[len(dense) :])]
+    return sums[0] if len(sums) == 1 else graph.add("Sum", *sums)
+
+
+def _groups(cells: list[Cell]) -> Iterator[list[Cell]]:
+    """Cut cells, which stand in order of size, into groups of at most _GROUP units, if each had as many as the last."""
+    group: list[Cell] = []
+    for cell in cells:
+        if group and (len(group) + 1) * cell.n_leaves > _GROUP:
+            yield group
+            group = []
+        group.append(cell)
+    if group:
+        yield group
+
+
+class _Inputs:
+    """The features as the first layer sees them, (features, rows)."""
+
+    def __init__(self, graph: Graph, view: View, x: str) -> None:
+        soft = view.network.soft
+        assert soft is not None
+        self.full = soft.connectivity == "full"
+        # In float64 for both dtypes, as the network does it: what is lost here is multiplied with the contrast.
+        x = graph.add("Sub", graph.cast(x, "float64"), graph.constant(soft.center))
+        x = graph.add("Div", x, graph.constant(soft.scale))
+        x = graph.add("Clip", x, graph.constant(np.float64(-_FAR)), graph.constant(np.float64(_FAR)))
+        self.x = graph.add("Transpose", graph.cast(x, graph.dtype), perm=[1, 0])
+        self.known = self.x
+        if self.full:  # what is missing adds nothing to the units of other features
+            self.known = graph.add("Where", graph.add("IsNaN", self.x), graph.number(0.0), self.x)
+
+
+def _splits(
+    graph: Graph,
+    view: View,
+    inputs: _Inputs,
+    feature: NDArray[np.int32],
+    missing: NDArray[np.float32],
+    W1: NDArray[np.float32],
+    b1: NDArray[np.float32],
+) -> str:
+    """Add the outputs of the first layer, (splits, rows)."""
+    own = graph.add("Gather", inputs.x, graph.constant(feature), axis=0)
+    if inputs.full:
+        u = graph.add("MatMul", graph.number(W1), inputs.known)
+    else:
+        u = graph.add("Mul", own, graph.number(W1))
+    u = graph.add("Add", u, graph.number(b1[:, None]))
+    contrast = view.network.structure.contrast1
+    if contrast != 1:  # not folded into the weights: that would round them once more
+        u = graph.add("Mul", u, graph.number(contrast))
+    return graph.add("Where", graph.add("IsNaN", own), graph.number(missing[:, None]), graph.add("Tanh", u))
+
+
+def _scores(graph: Graph, view: View, z: str, W_out: NDArray[np.floating], offset: NDArray[np.floating]) -> str:
+    """Add the sum over some trees, (outputs, rows), of twice the argument of their leaves, (cells, leaves, rows).
+
+    tanh(z) + 1 is 2 sigmoid(2 z). W_out has shape (cells, scores, leaves), offset (cells, scores).
+    """
+    score = graph.add("MatMul", graph.number(2 * W_out), graph.add("Sigmoid", z))  # (cells, scores, rows)
+    score = graph.add("Add", score, graph.number(offset[:, :, None]))
+    score = graph.add("Reshape", score, graph.constant(np.array([-1, view.ensemble.n_outputs, 0])))
+    if view.softmax_head:
+        score = graph.add("Softmax", score, axis=1)
+    return graph.add("ReduceSum", score, graph.constant(np.array([0])), keepdims=0)
+
+
+def _dense_cells(graph: Graph, view: View, inputs: _Inputs, cells: list[Cell]) -> str:
+    """Add the sum over cells of similar size: one product of matrices each, with zeros where a cell is smaller."""
+    n_splits = max(1, *(len(cell.b1) for cell in cells))
+    n_leaves = max(cell.n_leaves for cell in cells)
+    splits = {"feature": (n_splits,), "missing": (n_splits,), "W1": (n_splits, cells[0].W1.shape[1]), "b1": (n_splits,)}
+    layer1 = {name: _padded(cells, name, shape) for name, shape in splits.items()}
+    u = _splits(graph, view, inputs, **{name: np.concatenate(parts) for name, parts in layer1.items()})  # type: ignore[arg-type]
+    u = graph.add("Reshape", u, graph.constant(np.array([len(cells), n_splits, -1])))
+    factor = 2 * np.float64(view.network.structure.contrast2)
+    W2, b2 = _padded(cells, "W2", (n_leaves, n_splits)), _padded(cells, "b2", (n_leaves,))
+    z = graph.add("MatMul", graph.number(factor * W2), u)  # (cells, leaves, rows)
+    z = graph.add("Add", z, graph.number(factor * b2[:, :, None]))
+    W_out = _padded(cells, "W_out", (len(cells[0].offset), n_leaves))
+    return _scores(graph, view, z, W_out, np.stack([cell.offset for cell in cells]))
+
+
+def _padded(cells: list[Cell], name: str, shape: tuple[int, ...]) -> NDArray[np.floating]:
+    """Return the same array of all cells, (cells, *shape), with zeros behind those of smaller cells."""
+    arrays = [getattr(cell, name) for cell in cells]
+    arrays = [array if isinstance(array, np.ndarray) else array.toarray() for array in arrays]
+    padded = np.zeros((len(cells), *shape), arrays[0].dtype)
+    for target, array in zip(padded, arrays, strict=True):
+        target[tuple(slice(n) for n in array.shape)] = array
+    return padded
+
+
+def _sparse_cells(graph: Graph, view: View, inputs: _Inputs, cells: list[Cell]) -> str:
+    """Add the sum over cells by their connections, level by level: a leaf has one split at each level above it."""
+    cell = merge(cells, view.softmax_head)
+    u = _splits(graph, view, inputs, cell.feature, cell.missing, cell.W1, cell.b1)
+    factor = 2 * np.float64(view.network.structure.contrast2)
+    z = graph.number(factor * cell.b2[:, None])
+    depth = np.diff(cell.W2.indptr)
+    for level in range(depth.max()):
+        at = np.where(level < depth, cell.W2.indptr[:-1] + level, 0)
+        weight = np.where(level < depth, factor * cell.W2.data[at], 0.0)
+        step = graph.add("Gather", u, graph.constant(cell.W2.indices[at].astype(np.int32)), axis=0)
+        z = graph.add("Add", graph.add("Mul", step, graph.number(weight[:, None])), z)
+    z = graph.add("Unsqueeze", z, graph.constant(np.array([0])))
+    return _scores(graph, view, z, cell.W_out[None], cell.offset[None])

@@ -1,0 +1,135 @@
+"""A model as an ONNX graph, which other runtimes and languages evaluate. Needs the library onnx."""
+
+import os
+from typing import Any, Literal
+
+import numpy as np
+
+from neuralforest.exceptions import InvalidParameterError, UnsupportedModelError
+from neuralforest.export._extras import missing_extra
+
+try:
+    import onnx
+except ImportError as error:
+    raise missing_extra("onnx", "onnx") from error
+
+from neuralforest.export._graph import Graph, labels
+from neuralforest.export._onnx_hard import add_hard_trees
+from neuralforest.export._onnx_soft import add_soft_trees
+from neuralforest.export._view import View
+
+__all__ = ["to_onnx"]
+
+_OLDEST_OPSET = 13
+
+
+def to_onnx(
+    model: Any,
+    path: str | os.PathLike[str] | None = None,
+    *,
+    dtype: Literal["float32", "float64"] = "float32",
+    opset: int = 21,
+    form: Literal["auto", "dense", "sparse"] = "auto",
+) -> onnx.ModelProto:
+    """Return a model as an ONNX graph, and write it to a file if a path is given.
+
+    The input is `X`, (rows, features), where NaN is a missing value. The output is `prediction`, (rows, outputs), or for
+    classes `label`, (rows,), and `probabilities`, (rows, classes). Scales, links and labels are part of the graph, and all
+    weights are inside of it.
+
+    Parameters
+    ----------
+    model : fitted estimator or ForestNetwork
+        Hard or soft, or some of both.
+    path : path of a file, optional
+    dtype : "float32" or "float64"
+        Of X, of the computation and of its outputs. Trees that compare in float64 (of HistGradientBoosting) and were kept
+        as trees need "float64".
+    opset : int
+        Version of the ONNX operators.
+    form : "auto", "dense" or "sparse"
+        How soft trees with sparse connectivity are written: as matrices, which is quickest for small trees, or by their
+        connections, which is smaller. "auto" decides by the size of each tree.
+
+    Returns
+    -------
+    onnx.ModelProto
+
+    Examples
+    --------
+    >>> import neuralforest as nf
+    >>> from neuralforest.export.onnx import to_onnx
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> network = nf.convert(RandomForestClassifier(5, random_state=0).fit(X, y))
+    >>> [output.name for output in to_onnx(network).graph.output]
+    ['label', 'probabilities']
+    """
+    _check(dtype, opset, form)
+    view = View.of(model)
+    graph = Graph(dtype)
+    score = _score(graph, view, form)
+    outputs = _regression(graph, view, score) if view.ensemble.classes is None else _classes(graph, view, score)
+    result = graph.model(view.ensemble.n_features, outputs, opset)
+    if path is not None:
+        onnx.save(result, os.fspath(path))
+    return result
+
+
+def _check(dtype: str, opset: int, form: str) -> None:
+    newest = onnx.defs.onnx_opset_version()
+    if dtype not in ("float32", "float64"):
+        raise InvalidParameterError(f"dtype must be 'float32' or 'float64', got {dtype!r}")
+    if not isinstance(opset, (int, np.integer)) or not _OLDEST_OPSET <= opset <= newest:
+        raise InvalidParameterError(f"opset must be a whole number from {_OLDEST_OPSET} to {newest}, got {opset!r}")
+    if form not in ("auto", "dense", "sparse"):
+        raise InvalidParameterError(f"form must be 'auto', 'dense' or 'sparse', got {form!r}")
+
+
+def _score(graph: Graph, view: View, form: str) -> str:
+    """Add what the trees say together, before the link, (rows, outputs)."""
+    mixture = view.mixture
+    x = graph.cast("X", view.ensemble.compare_dtype)  # the same as X where the dtypes agree
+    total = graph.number(mixture.shift)
+    if len(view.soft_blocks):
+        soft = graph.add("Transpose", add_soft_trees(graph, view, x, form), perm=[1, 0])
+        total = graph.add("Add", graph.add("Mul", soft, graph.number(mixture.soft)), total)
+    if len(view.hard_trees):
+        hard = add_hard_trees(graph, view, x)
+        total = graph.add("Add", graph.add("Mul", hard, graph.number(mixture.hard)), total)
+    return total
+
+
+def _regression(graph: Graph, view: View, score: str) -> dict[str, Any]:
+    if view.ensemble.link == "log":
+        score = graph.add("Exp", score)
+    return {"prediction": (score, graph.dtype, [view.ensemble.n_outputs])}
+
+
+def _classes(graph: Graph, view: View, score: str) -> dict[str, Any]:
+    assert view.ensemble.classes is not None
+    classes = labels(view.ensemble.classes)
+    probability = _probability(graph, view.ensemble.link, score)
+    first = graph.add("ArgMax", probability, axis=1, keepdims=0)
+    label = graph.add("Gather", graph.constant(classes), first, axis=0)
+    return {"label": (label, classes.dtype, []), "probabilities": (probability, graph.dtype, [len(classes)])}
+
+
+def _probability(graph: Graph, link: str, score: str) -> str:
+    """Add the probabilities of the classes, (rows, classes)."""
+    if link == "identity":
+        return score
+    if link == "softmax":
+        return graph.add("Softmax", score, axis=1)
+    score = graph.add("Gather", score, graph.constant(np.array([0])), axis=1)
+    if link == "logit":
+        second = graph.add("Sigmoid", score)
+    elif graph.dtype == "float32":
+        erf = graph.add("Erf", graph.add("Mul", score, graph.number(np.sqrt(0.5))))
+        second = graph.add("Mul", graph.add("Add", erf, graph.number(1.0)), graph.number(0.5))
+    else:
+        raise UnsupportedModelError(
+            "a probit link needs the error function, which runtimes have in float32 only: export it with dtype='float32'"
+        )
+    return graph.add("Concat", graph.add("Sub", graph.number(1.0), second), second, axis=1)

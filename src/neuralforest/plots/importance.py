@@ -1,0 +1,114 @@
+"""Feature importances of the forest and of its network, side by side."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuralforest.exceptions import InvalidParameterError
+from neuralforest.importance import feature_importances
+from neuralforest.plots import _style
+from neuralforest.plots._subject import feature_names, forest_of, network_of
+
+
+@dataclass(eq=False)
+class ImportanceDisplay:
+    """Bars of how much each feature matters, to the forest and to the network that was trained from it.
+
+    Made by :meth:`from_estimator`. Both are the mean decrease in impurity of
+    :func:`neuralforest.importance.feature_importances`, so the two bars of a feature can be compared.
+
+    Parameters
+    ----------
+    forest, network : float arrays (features,)
+        Each sums to 1.
+    names : tuple of str
+    max_features : int
+        How many features are drawn: those that matter most to either.
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib axes and figure
+    bars_ : pair of matplotlib containers
+        Of the network and of the forest, features from bottom to top.
+
+    Examples
+    --------
+    >>> from neuralforest import NeuralForestRegressor
+    >>> from neuralforest.plots import ImportanceDisplay
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.ensemble import RandomForestRegressor
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> forest = RandomForestRegressor(5, max_depth=3, random_state=0)
+    >>> model = NeuralForestRegressor(forest, max_epochs=10, contrast=(3, 1), random_state=0).fit(X, y)
+    >>> display = ImportanceDisplay.from_estimator(model)
+    >>> display.names[display.order[0]]
+    's5'
+    """
+
+    forest: NDArray[np.float64]
+    network: NDArray[np.float64]
+    names: tuple[str, ...]
+    max_features: int = 15
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, *, feature_names: Sequence[str] | None = None, max_features: int = 15, ax: Any = None
+    ) -> Self:
+        """Compute and draw the importances.
+
+        Parameters
+        ----------
+        estimator : fitted estimator, ForestNetwork, or a tree model that `convert` takes
+        feature_names : sequence of str, optional
+            Names in place of those that the estimator knows.
+        max_features : int
+        ax : matplotlib axes, optional
+        """
+        return cls._read(estimator, feature_names, max_features).plot(ax)
+
+    @classmethod
+    def _read(cls, estimator: Any, names: Sequence[str] | None = None, max_features: int = 15) -> Self:
+        network = network_of(estimator)
+        if max_features < 1:
+            raise InvalidParameterError(f"max_features must be at least 1, got {max_features}")
+        both = feature_importances(forest_of(network)), feature_importances(network)
+        return cls(*both, feature_names(estimator, names), max_features)
+
+    @property
+    def order(self) -> NDArray[np.int64]:
+        """The features that are drawn, the most important one to the network first."""
+        top = np.argsort(-np.maximum(self.forest, self.network), kind="stable")[: self.max_features]
+        return top[np.argsort(-self.network[top], kind="stable")]
+
+    @property
+    def size(self) -> tuple[float, float]:
+        """Width and height of the figure that is made when no axes are given, in inches."""
+        return 6.4, 1.4 + 0.36 * min(len(self.names), self.max_features)
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw on the given axes, or on new ones."""
+        with _style.style():
+            self.ax_ = ax = _style.new_axes(*self.size) if ax is None else ax
+            self.figure_ = ax.figure
+            order = self.order
+            place = np.arange(len(order))
+            self.bars_ = tuple(
+                ax.barh(place + shift, 100 * values[order], 0.38, color=color, hatch=hatch, edgecolor="white", label=label)
+                for values, shift, color, hatch, label in (
+                    (self.network, -0.2, _style.NETWORK, "", "neural forest"),
+                    (self.forest, 0.2, _style.FOREST, "////", "forest"),
+                )
+            )
+            labels = [_style.short(self.names[i], 24) for i in order]
+            ax.set_yticks(place, labels, parse_math=False)
+            ax.set_ylim(len(order) - 0.4, -0.6)
+            ax.tick_params(axis="y", length=0)
+            ax.set_xlabel("importance (percent of the decrease in impurity)")
+            ax.set_ylabel("feature")
+            left_out = len(self.names) - len(order)
+            title = f"{left_out} less important features are not drawn" if left_out else None
+            ax.legend(loc="lower right", title=title, alignment="left")
+        return self

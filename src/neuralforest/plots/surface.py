@@ -1,0 +1,203 @@
+"""Decision surface in two dimensions: what the forest says and what the neural forest says, on one colour scale."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuralforest.exceptions import InvalidParameterError
+from neuralforest.importance import feature_importances
+from neuralforest.network import ForestNetwork
+from neuralforest.plots import _style
+from neuralforest.plots._subject import (
+    Target,
+    feature_names,
+    feature_number,
+    forest_of,
+    network_of,
+    rows_of,
+    target_of,
+)
+
+_DOTS = 200  # rows that are shown at most
+_MARGIN = 0.05  # of the range of a feature, on either side
+
+
+@dataclass(eq=False)
+class SurfaceDisplay:
+    """Predictions over two features, of the forest on the left and of the neural forest on the right.
+
+    Made by :meth:`from_estimator`. All other features are held at their medians in X.
+
+    Parameters
+    ----------
+    x, y : float arrays (grid,)
+        Values of the two features.
+    forest, network : float arrays (grid, grid)
+        Predictions, rows along y.
+    names : pair of str
+    points : float array (rows, 2)
+        Some rows of X, to show where there were data; their other features are not at the median.
+    label : str
+        What the colours mean.
+
+    Attributes
+    ----------
+    axes_ : array of two matplotlib axes
+    figure_ : matplotlib figure
+    surfaces_ : pair of matplotlib meshes
+
+    Examples
+    --------
+    >>> from neuralforest import NeuralForestRegressor
+    >>> from neuralforest.plots import SurfaceDisplay
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.ensemble import RandomForestRegressor
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> forest = RandomForestRegressor(5, max_depth=3, random_state=0)
+    >>> model = NeuralForestRegressor(forest, max_epochs=10, contrast=(3, 1), random_state=0).fit(X, y)
+    >>> display = SurfaceDisplay.from_estimator(model, X, features=("bmi", "s5"))
+    >>> display.forest.shape
+    (100, 100)
+    """
+
+    x: NDArray[np.float64]
+    y: NDArray[np.float64]
+    forest: NDArray[np.float64]
+    network: NDArray[np.float64]
+    names: tuple[str, str]
+    points: NDArray[np.float64]
+    label: str
+
+    size = (7.2, 3.6)
+    """Width and height of the figure that is made when no axes are given, in inches."""
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        *,
+        features: Sequence[int | str] | None = None,
+        target: Any = None,
+        grid: int = 100,
+        feature_names: Sequence[str] | None = None,
+        ax: Any = None,
+    ) -> Self:
+        """Compute and draw both surfaces.
+
+        Parameters
+        ----------
+        estimator : fitted estimator, ForestNetwork, or a tree model that `convert` takes
+        X : array-like (rows, features)
+            Gives the ranges of the two features and the medians of the others.
+        features : pair of ints or names, optional
+            The two that matter most to the network when not told.
+        target : optional
+            Which class, by its label, or which of several outputs, by its number. The last class or the first output when
+            not told.
+        grid : int
+            Values of each feature.
+        feature_names : sequence of str, optional
+            Names in place of those that the estimator knows.
+        ax : pair of matplotlib axes, optional
+        """
+        return cls._read(estimator, X, features, target, grid, feature_names).plot(ax)
+
+    @classmethod
+    def _read(
+        cls,
+        estimator: Any,
+        X: Any,
+        features: Sequence[int | str] | None = None,
+        target: Any = None,
+        grid: int = 100,
+        names: Sequence[str] | None = None,
+    ) -> Self:
+        network, labels = network_of(estimator), feature_names(estimator, names, X)
+        if grid < 2:
+            raise InvalidParameterError(f"grid must be at least 2, got {grid}")
+        chosen, what = target_of(network, target), _two_features(network, features, labels)
+        rows = np.asarray(rows_of(estimator, X), np.float64)
+        x, y = (_values(rows[:, i], grid, labels[i]) for i in what)
+        points = np.tile(_medians(rows), (grid * grid, 1))
+        points[:, what[0]], points[:, what[1]] = np.tile(x, grid), np.repeat(y, grid)
+        shown = rows[np.unique(np.linspace(0, len(rows) - 1, _DOTS).astype(int))][:, what]
+        forest, trained = (_predicted(n, points, chosen).reshape(grid, grid) for n in (forest_of(network), network))
+        return cls(x, y, forest, trained, (labels[what[0]], labels[what[1]]), shown, chosen.label)
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        """The ends of the colour scale that both surfaces share."""
+        both = np.concatenate([self.forest.ravel(), self.network.ravel()])
+        return float(both.min()), float(both.max())
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw on a pair of axes, or on new ones."""
+        with _style.style():
+            if ax is None:
+                figure = _style.matplotlib_module("pyplot").figure(figsize=self.size, layout="constrained")
+                ax = figure.subplots(1, 2, sharex=True, sharey=True)
+            self.axes_ = np.ravel(np.asarray(ax, dtype=object))
+            if len(self.axes_) != 2:
+                raise InvalidParameterError(f"ax must be two axes, for forest and network, got {len(self.axes_)}")
+            self.figure_ = self.axes_[0].figure
+            low, high = self.limits
+            self.surfaces_ = tuple(
+                self._panel(*panel, low, high)
+                for panel in zip(self.axes_, (self.forest, self.network), ("forest", "neural forest"), strict=True)
+            )
+            self.axes_[0].set_ylabel(_style.plain(_style.short(self.names[1], 32)))
+            bar = self.figure_.colorbar(self.surfaces_[1], ax=list(self.axes_), fraction=0.05, pad=0.02)
+            bar.set_label(_style.plain(self.label))
+            bar.outline.set_visible(False)
+        return self
+
+    def _panel(self, ax: Any, surface: NDArray[np.float64], title: str, low: float, high: float) -> Any:
+        colours = {"cmap": _style.SEQUENTIAL, "vmin": low, "vmax": high}
+        mesh = ax.pcolormesh(self.x, self.y, surface, shading="nearest", rasterized=True, **colours)
+        edge = {"edgecolor": "white", "linewidth": 0.5}
+        ax.scatter(*self.points.T, s=9, color=_style.INK, alpha=0.6, label="rows of the data", **edge)
+        ax.set(xlim=(self.x[0], self.x[-1]), ylim=(self.y[0], self.y[-1]), title=title)
+        ax.set_xlabel(_style.plain(_style.short(self.names[0], 32)))
+        ax.locator_params(nbins=5)
+        return mesh
+
+
+def _two_features(network: ForestNetwork, features: Sequence[int | str] | None, names: Sequence[str]) -> list[int]:
+    if features is None:
+        if len(names) < 2:
+            raise InvalidParameterError("a surface needs two features, and this model has one")
+        return [int(i) for i in np.argsort(-feature_importances(network), kind="stable")[:2]]
+    if isinstance(features, str) or len(features) != 2:
+        raise InvalidParameterError(f"features must be two names or numbers, got {features!r}")
+    chosen = [feature_number(feature, names) for feature in features]
+    if chosen[0] == chosen[1]:
+        raise InvalidParameterError(f"features must be two different ones, got {features!r}")
+    return chosen
+
+
+def _medians(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the median of each column without what is missing; columns with nothing else stay missing."""
+    known = ~np.isnan(rows).all(axis=0)
+    medians = np.full(rows.shape[1], np.nan)
+    medians[known] = np.nanmedian(rows[:, known], axis=0)
+    return medians
+
+
+def _values(column: NDArray[np.float64], grid: int, name: str) -> NDArray[np.float64]:
+    """Return evenly spaced values over the range of a feature and a little beyond."""
+    if np.isnan(column).all():
+        raise InvalidParameterError(f"X has no value of the feature {name!r}, over which the surface is to be drawn")
+    low, high = np.nanmin(column), np.nanmax(column)
+    margin = _MARGIN * (high - low) if high > low else 0.5
+    return np.linspace(low - margin, high + margin, grid)
+
+
+def _predicted(network: ForestNetwork, rows: NDArray[np.float64], target: Target) -> NDArray[np.float64]:
+    if network.classes is not None:
+        return network.predict_proba(rows)[:, target.index]
+    prediction = network.predict(rows)
+    return np.asarray(prediction.reshape(len(rows), -1)[:, target.index])

@@ -1,0 +1,260 @@
+"""A tree before and after training: which splits moved, by how much, and which leaves changed."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuralforest.exceptions import InvalidParameterError
+from neuralforest.plots import _style
+from neuralforest.plots._geometry import Nodes, TreeLayout, tree_layout, tree_nodes
+from neuralforest.plots._layers import TreeChange, tree_change
+from neuralforest.plots._subject import feature_names, network_of, rows_of, target_of, tree_number
+
+_MARGIN, _HEADER = 0.15, 0.45  # inches
+_LIMIT = 5.0  # spreads beyond which a threshold no longer divides the rows
+
+
+@dataclass(eq=False)
+class TreeDisplay:
+    """A tree drawn from left to right, each split with its threshold before and after training, each leaf with its value.
+
+    Made by :meth:`from_estimator`. A row goes up where the value is at most the threshold, as the words at the root say. The
+    darker a box, the further its split moved or its leaf changed.
+
+    Parameters
+    ----------
+    change : TreeChange
+        The numbers.
+    nodes : Nodes
+        The tree's nodes, depth-first.
+    names : tuple of str
+        Of the features.
+    title : str
+    value : pair of float arrays (leaves,)
+        What the leaves say before and after.
+    unit : float
+        A change of a leaf that gets the darkest colour: the spread of the leaves.
+    max_depth : int
+        Deeper nodes are not drawn; a box says how many leaves are there.
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib axes and figure
+    boxes_ : list of matplotlib patches
+        One a node of `layout`.
+    texts_ : list of matplotlib texts
+        The same.
+    """
+
+    change: TreeChange
+    nodes: Nodes
+    names: tuple[str, ...]
+    title: str
+    value: tuple[NDArray[np.float64], NDArray[np.float64]]
+    unit: float
+    max_depth: int = 4
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any = None,
+        *,
+        tree: int = 0,
+        target: Any = None,
+        max_depth: int = 4,
+        feature_names: Sequence[str] | None = None,
+        ax: Any = None,
+    ) -> Self:
+        """Compare a tree with what training made of it, and draw both in one.
+
+        Parameters
+        ----------
+        estimator : fitted estimator, ForestNetwork, or a tree model that `convert` takes
+        X : array-like (rows, features), optional
+            Rows whose medians and spreads are used in place of those of the training rows. Needed for a fully connected
+            network in raw units.
+        tree : int
+            Which of the forest's trees.
+        target : optional
+            Which class, by its label, or which of several outputs, by its number. The last class or the first output when
+            not told.
+        max_depth : int
+            Nodes deeper than this are not drawn.
+        feature_names : sequence of str, optional
+            Names in place of those that the estimator knows.
+        ax : matplotlib axes, optional
+
+        Examples
+        --------
+        >>> from neuralforest import NeuralForestRegressor
+        >>> from neuralforest.plots import TreeDisplay
+        >>> from sklearn.datasets import load_diabetes
+        >>> from sklearn.ensemble import RandomForestRegressor
+        >>> X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
+        >>> forest = RandomForestRegressor(5, max_depth=3, random_state=0)
+        >>> model = NeuralForestRegressor(forest, max_epochs=10, contrast=(3, 1), random_state=0).fit(X, y)
+        >>> display = TreeDisplay.from_estimator(model, tree=1)
+        >>> display.change.shift_in_spreads.shape
+        (7,)
+        """
+        return cls._read(estimator, X, tree, target, max_depth, feature_names).plot(ax)
+
+    @classmethod
+    def _read(
+        cls,
+        estimator: Any,
+        X: Any = None,
+        tree: int = 0,
+        target: Any = None,
+        max_depth: int = 4,
+        names: Sequence[str] | None = None,
+    ) -> Self:
+        network, labels = network_of(estimator), feature_names(estimator, names, X)
+        tree = tree_number(network, tree)
+        if max_depth < 1:
+            raise InvalidParameterError(f"max_depth must be at least 1, got {max_depth}")
+        e = network.ensemble
+        change = tree_change(network, tree, None if X is None else rows_of(estimator, X))
+        chosen = target_of(network, target)
+        column = min(chosen.index, e.n_outputs - 1)  # two classes may share one score
+        label = chosen.label if e.link == "identity" else chosen.label.replace("probability", "score")
+        middle = e.middle[e.first_split[tree] : e.first_split[tree + 1]]
+        state = "as it was: training did not improve it" if change.kept else "before → after training"
+        if network.soft is None:
+            state = "not trained"
+        value = change.value_before[:, column], change.value_after[:, column]
+        unit = float(np.std(e.value[:, column])) or 1.0
+        return cls(change, tree_nodes(middle), labels, f"Tree {tree}, {state}. Leaves: {label}", value, unit, max_depth)
+
+    @property
+    def texts(self) -> list[str]:
+        """What stands in the box of each node."""
+        return [
+            self._split_text(int(split)) if split >= 0 else self._leaf_text(int(leaf))
+            for split, leaf in zip(self.nodes.split, self.nodes.begin, strict=True)
+        ]
+
+    def _split_text(self, split: int) -> str:
+        c = self.change
+        name = _style.short(self.names[c.feature[split]])
+        before, after, shift = (float(values[split]) for values in (c.threshold_before, c.threshold_after, c.shift))
+        if np.isinf(before):
+            return f"{name} is known"  # only what is missing goes the other way
+        if c.kept:
+            return f"{name} ≤ {_style.number(before)}"
+        spreads = float(c.shift_in_spreads[split])
+        if not abs(spreads) <= _LIMIT and c.spread is not None:
+            moved = f"{name} ≤ {_style.number(before)} → beyond the data"
+        else:
+            turned = ", turned round" if c.turned[split] else ""
+            moved = f"{name} ≤ {_style.number(before)} → {_style.number(after)}{turned}\n{_style.change(shift)}"
+            moved += f", {_style.number(abs(spreads), 2)} spreads" if c.spread is not None else ""
+        return moved if c.share.min() == 1 else f"{moved}\n{100 * c.share[split]:.0f}% of the weight on {name}"
+
+    def _leaf_text(self, leaf: int) -> str:
+        before, after = (float(value[leaf]) for value in self.value)
+        if self.change.kept:
+            return _style.number(before)
+        return f"{_style.number(before, 3)} → {_style.number(after, 3)} ({_style.change(after - before)})"
+
+    def _cut_text(self, node: int) -> str:
+        return f"… {self.nodes.end[node] - self.nodes.begin[node]} leaves"
+
+    @property
+    def layout(self) -> TreeLayout:
+        """Where the boxes stand."""
+        texts, shown = self.texts, self.nodes.depth <= self.max_depth
+        splits = [texts[i] for i in np.flatnonzero(shown & ~self.nodes.is_leaf & (self.nodes.depth < self.max_depth))]
+        ends = [texts[i] for i in np.flatnonzero(shown & self.nodes.is_leaf)]
+        return tree_layout(self.nodes, _style.box_size(splits), _style.box_size([*ends, "… 99 leaves"]), self.max_depth)
+
+    @property
+    def notes(self) -> str:
+        """What a reader has to know."""
+        lines = []
+        if not self.change.kept:
+            known = self.change.spread is not None
+            lines.append("A spread is the standard deviation of the feature." if known else "Shifts are in units of the feature.")
+            if self.change.share.min() < 1:
+                lines[0] += " Thresholds after training: where the other features are at their centre."
+        if self.nodes.depth.max() > self.max_depth:
+            lines.append(f"Nodes deeper than {self.max_depth} are not drawn.")
+        return "\n".join(lines)
+
+    @property
+    def colours(self) -> list[tuple[float, float, float]]:
+        """The fill of each node: the darker, the larger the change."""
+        c, nodes = self.change, self.nodes
+        colours = []
+        for split, leaf in zip(nodes.split, nodes.begin, strict=True):
+            if split >= 0:
+                amount, colour = abs(c.shift_in_spreads[split]), _style.MOVES
+            else:
+                change = (self.value[1][leaf] - self.value[0][leaf]) / self.unit
+                amount, colour = abs(change), _style.RISES if change > 0 else _style.FALLS
+            colours.append(_style.mixed(colour, float(np.nan_to_num(amount, nan=0.0))))
+        return colours
+
+    @property
+    def size(self) -> tuple[float, float]:
+        """Width and height of the figure that is made when no axes are given, in inches."""
+        width, height = self.layout.size
+        words = [_style.text_width(self.title, _style.TITLE), _style.text_width(self.notes or " "), self._key_width]
+        return max(width, *words) + 2 * _MARGIN, height + _HEADER + self._footer
+
+    @property
+    def _footer(self) -> float:
+        return _MARGIN + (0 if self.change.kept else 0.32) + 0.19 * len(self.notes.splitlines())
+
+    @property
+    def _keys(self) -> list[tuple[str, str]]:
+        keys = [(_style.MOVES, "split moved"), (_style.RISES, "leaf says more"), (_style.FALLS, "leaf says less")]
+        return [] if self.change.kept else keys[0 if self.change.spread is not None else 1 :]
+
+    @property
+    def _key_width(self) -> float:
+        return sum(0.45 + _style.text_width(text) for _, text in self._keys)
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw on the given axes, scaled to fit, or on new ones of the right size."""
+        with _style.style():
+            width, height = self.size
+            self.ax_, self._scale = _style.canvas(ax, width, height)
+            self.figure_ = self.ax_.figure
+            _style.write(self.ax_, _MARGIN, 0.22, self.title, self._scale, size=_style.TITLE, ha="left")
+            self._draw_boxes()
+            self._draw_footer(height)
+        return self
+
+    def _draw_boxes(self) -> None:
+        at, texts, colours = self.layout, self.texts, self.colours
+        x, y = at.x + _MARGIN, at.y + _HEADER
+        self.boxes_, self.texts_ = [], []
+        for box, node in enumerate(at.node):
+            above = at.parent[box]
+            if above >= 0:
+                start, end = x[above] + at.width[above] / 2, x[box] - at.width[box] / 2
+                self.ax_.plot([start, end], [y[above], y[box]], color=_style.QUIET, linewidth=self._scale, zorder=1)
+            cut = at.is_end[box] and not self.nodes.is_leaf[node]
+            text, colour = (self._cut_text(node), (1.0, 1.0, 1.0)) if cut else (texts[node], colours[node])
+            size = float(at.width[box]), float(at.height[box])
+            self.boxes_.append(_style.box(self.ax_, x[box], y[box], size, colour, self._scale, not at.is_end[box]))
+            self.texts_.append(_style.write(self.ax_, x[box], y[box], text, self._scale))
+        for box in np.flatnonzero(at.parent == 0):  # the words at the root, above the upper and below the lower branch
+            middle = (x[0] + at.width[0] / 2 + x[box] - at.width[box] / 2) / 2
+            up = y[box] < y[0]
+            options = {"va": "bottom" if up else "top", "ha": "right", "color": _style.QUIET, "size": 8.0}
+            _style.write(self.ax_, middle, (y[0] + y[box]) / 2, "yes " if up else "no ", self._scale, **options)
+
+    def _draw_footer(self, height: float) -> None:
+        x, y = _MARGIN, height - self._footer + 0.2
+        for colour, text in self._keys:
+            _style.box(self.ax_, x + 0.1, y, (0.2, 0.14), _style.mixed(colour, 1.0), self._scale, round_=False)
+            _style.write(self.ax_, x + 0.27, y, text, self._scale, ha="left")
+            x += 0.45 + _style.text_width(text)
+        options = {"ha": "left", "va": "bottom", "color": _style.QUIET}
+        _style.write(self.ax_, _MARGIN, height - 0.08, self.notes, self._scale, **options)

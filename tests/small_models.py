@@ -1,0 +1,64 @@
+"""Estimators and data of a size that tests can afford. Everything that a test relies on is set here, not by defaults."""
+
+import numpy as np
+from sklearn.ensemble import (
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+
+import neuralforest as nf
+
+SMALL = {
+    "contrast": (3.0, 1.0),
+    "learning_rate": 0.01,
+    "schedule": "constant",
+    "batch_size": 32,
+    "connectivity": "sparse",
+    "max_epochs": 3,
+    "random_state": 0,
+}
+
+
+def forest(classifier=False, n_estimators=4, max_leaf_nodes=8, **parameters):
+    kind = RandomForestClassifier if classifier else RandomForestRegressor
+    return kind(n_estimators=n_estimators, max_leaf_nodes=max_leaf_nodes, **parameters)
+
+
+def boosted(classifier=False, n_estimators=8, learning_rate=0.5, max_leaf_nodes=4, **parameters):
+    kind = GradientBoostingClassifier if classifier else GradientBoostingRegressor
+    return kind(n_estimators=n_estimators, learning_rate=learning_rate, max_leaf_nodes=max_leaf_nodes, **parameters)
+
+
+def small(classifier=False, source=None, **parameters):
+    """Return a small estimator around a random forest of 4 trees, or around the given forest."""
+    kind = nf.NeuralForestClassifier if classifier else nf.NeuralForestRegressor
+    return kind(forest(classifier) if source is None else source, **SMALL | parameters)
+
+
+def small_boosted(classifier=False, **parameters):
+    return small(classifier, boosted(classifier), training="joint", **parameters)
+
+
+def regression(n=120, seed=0, features=4):
+    """Return rows whose target is smooth in the first two features."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, features))
+    return X, 2 * X[:, 0] + np.sin(3 * X[:, 1]) + 0.1 * rng.normal(size=n)
+
+
+def classification(n=120, seed=0, features=4, classes=3):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, features))
+    score = X[:, 0] + 0.5 * X[:, 1] + 0.3 * rng.normal(size=n)
+    return X, np.digitize(score, np.quantile(score, np.linspace(0, 1, classes + 1)[1:-1]))
+
+
+def problem(classifier, n=120, seed=0):
+    return classification(n, seed) if classifier else regression(n, seed)
+
+
+def output(model, X):
+    """Return probabilities of a classifier, predictions of a regressor."""
+    return model.predict_proba(X) if hasattr(model, "predict_proba") else model.predict(X)
