@@ -1,4 +1,9 @@
-"""Estimators and data of a size that tests can afford. Everything that a test relies on is set here, not by defaults."""
+"""Estimators and data of a size that tests can afford. What tests rely on is set here, not by defaults."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 from sklearn.ensemble import (
@@ -57,6 +62,13 @@ def classification(n=120, seed=0, features=4, classes=3):
 
 def problem(classifier, n=120, seed=0):
     return classification(n, seed) if classifier else regression(n, seed)
+
+
+def run_in_a_new_process(code, *arguments):
+    """Run Python code, where the package can be imported and warnings are errors; return what it prints, as bytes."""
+    environment = os.environ | {"PYTHONPATH": str(Path(nf.__file__).parents[1])}
+    command = [sys.executable, "-W", "error", "-c", code, *map(str, arguments)]
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, env=environment).stdout
 
 
 def output(model, X):

@@ -133,6 +133,12 @@ class ForestNetwork:
         soft = self._softening
         return build_structure(self.ensemble, soft.training, soft.connectivity, soft.contrast)
 
+    @cached_property
+    def _parameters(self) -> NDArray[np.float32]:
+        """The parameters in memory of their own, because numba compiles a kernel anew for arrays that are read-only."""
+        parameters = self._softening.parameters
+        return parameters if parameters.flags.writeable else parameters.copy()
+
     @property
     def _softening(self) -> Softening:
         if self.soft is None:
@@ -215,7 +221,7 @@ class ForestNetwork:
             leaf = leaf / e.n_trees
         base = (e.base_score - centers[1]) / scales[1] if e.aggregation == "sum" else np.zeros(e.n_outputs)
         largest = np.finfo(np.float32).max  # a threshold of +inf stays far to the right of everything
-        threshold = np.clip((e.threshold - centers[0][e.feature]) / scales[0][e.feature], -largest, largest) 
+        threshold = np.clip((e.threshold - centers[0][e.feature]) / scales[0][e.feature], -largest, largest)
         parameters = initial_parameters(e, structure, threshold, leaf, base, fold)
         hard = np.zeros(len(structure.block_tree) - 1, np.bool_)
         soft = Softening(
@@ -308,7 +314,7 @@ class ForestNetwork:
             center, scale = self.soft.output_center * weight, self.soft.output_scale * weight
             buffers, counters = build_scratch(self.structure), np.zeros(3, np.int64)
             evaluate.add_predictions(
-                self.structure, self.soft.parameters, blocks, self.scaled(X), center, scale, *buffers, counters, out
+                self.structure, self._parameters, blocks, self.scaled(X), center, scale, *buffers, counters, out
             )
 
     def _finish(self, out: NDArray[np.float64], blocks: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -361,13 +367,13 @@ class ForestNetwork:
         """Return X as a dense array in the dtype that the trees compare in; NaN is allowed, infinity is not."""
         if scipy.sparse.issparse(X):
             X = X.toarray()
-        with np.errstate(over="ignore"):  # numbers too large for the dtype are refused as infinite
+        with np.errstate(over="ignore", invalid="ignore"):  # numbers too large for the dtype are refused as infinite
             X = check_array(X, dtype=self.ensemble.compare_dtype, order="C", ensure_all_finite="allow-nan")
         if X.shape[1] != self.ensemble.n_features:
             raise InvalidParameterError(
                 f"X must have the {self.ensemble.n_features} features that the network was made for, got {X.shape[1]}"
             )
-        return np.asarray(X)
+        return np.asarray(X) if X.flags.writeable else np.array(X)  # a read-only type would compile kernels anew
 
 
 def _check_contrast(contrast: Any) -> tuple[float, float]:

@@ -18,9 +18,9 @@ def _mix(state):  # type: ignore[no-untyped-def]
 def shuffle(order, seed, epoch, block):  # type: ignore[no-untyped-def]
     """Fill `order` with a random permutation of 0, 1, ..., len(order) - 1."""
     step = np.uint64(0x9E3779B97F4A7C15)
-    state = _mix(np.uint64(seed) + step)
-    state = _mix(state ^ _mix(np.uint64(epoch) + step))
-    state = _mix(state ^ _mix(np.uint64(block) + step))
+    state = _mix(np.uint64(seed) + step)  # one after the other: seed 1 in epoch 0 is not seed 0 in epoch 1
+    state = _mix(state + np.uint64(epoch))
+    state = _mix(state + np.uint64(block))
     for i in range(len(order)):
         order[i] = i
     for i in range(len(order) - 1, 0, -1):

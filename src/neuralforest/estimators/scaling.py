@@ -15,13 +15,13 @@ def center_and_spread(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return mean and standard deviation of each column, over the rows of positive weight and without NaN.
 
-    A column that does not vary has spread 1.
+    A column that does not vary has its size as its spread, or 1.
 
     Examples
     --------
     >>> import numpy as np
     >>> center_and_spread(np.array([[1.0, 5.0], [3.0, 5.0], [9.0, 9.0]]), np.array([1.0, 1.0, 0.0]))
-    (array([2., 5.]), array([1., 1.]))
+    (array([2., 5.]), array([1., 5.]))
     """
     used = weight > 0
     center, spread = np.zeros(columns.shape[1]), np.ones(columns.shape[1])
@@ -32,8 +32,7 @@ def center_and_spread(
         if unit > 0:
             mean, deviation = (column / unit).mean(), (column / unit).std()
             center[number] = mean * unit
-            if deviation > _ROUNDING * abs(mean):
-                spread[number] = deviation * unit
+            spread[number] = deviation * unit if deviation > _ROUNDING * abs(mean) else unit
     return center, spread
 
 

@@ -39,10 +39,10 @@ def read_table(estimator: "NeuralForest", rows: Rows, given: Rows | None = None,
     """Check the rows of a fit, and those that it was given for validation."""
     X, target = _read_rows(estimator, rows, reset)
     n_rows = X.shape[0]
-    weight = _read_weight("sample_weight", rows.weight, X)
+    weight = _read_weight(rows.weight, X)
     if given is not None:
         X_val, target_val = _read_rows(estimator, given, reset=False)
-        weight = np.concatenate([weight, _read_weight("sample_weight_val", given.weight, X_val)])
+        weight = np.concatenate([weight, _read_weight(given.weight, X_val)])
         X, target = _stacked(X, X_val), np.concatenate([target, target_val])
     class_weights = estimator._class_weights(target, n_rows)
     weighted = rows.weight is not None or class_weights is not None
@@ -83,11 +83,8 @@ def _read_rows(estimator: "NeuralForest", rows: Rows, reset: bool) -> tuple[Any,
     return X, estimator._check_target(y, reset)
 
 
-def _read_weight(name: str, weight: Any, X: Any) -> NDArray[np.float64]:
-    weight = _check_sample_weight(weight, X, dtype=np.float64, ensure_non_negative=True)
-    if not weight.any():
-        raise InvalidParameterError(f"{name} must have a positive entry, got zeros only")
-    return np.asarray(weight)
+def _read_weight(weight: Any, X: Any) -> NDArray[np.float64]:
+    return np.asarray(_check_sample_weight(weight, X, dtype=np.float64, ensure_non_negative=True))
 
 
 def _check_products(weight: NDArray[np.float64]) -> None:

@@ -58,7 +58,7 @@ def out_of_bag_is_chosen(validation: str, training: str, forest: Any, fitted: bo
     if validation == "fraction":
         return False
     if training != "independent" or not forests.has_out_of_bag_rows(forest):
-        problem = f"training={training!r} and {forest!r}"
+        problem = f"training={training!r} and {' '.join(repr(forest).split())}"
     elif fitted and forests.n_rows_seen(forest) != n_rows:
         problem = f"{n_rows} rows for a forest that was fitted on {forests.n_rows_seen(forest)}"
     else:

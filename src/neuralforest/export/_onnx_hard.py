@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from onnx import numpy_helper
 
 from neuralforest.exceptions import UnsupportedModelError
@@ -40,39 +41,32 @@ def _attributes(trees: HardTrees) -> dict[str, Any]:
     """Return the trees as a TreeEnsembleRegressor with one target a tree, which is the number of the leaf in its tree."""
     n_splits, n_leaves = len(trees.feature), len(trees.value)
     size = np.diff(trees.first_leaf)
-    tree = np.concatenate([trees.tree_of_split, np.repeat(np.arange(len(size)), size)])
-    number = np.arange(n_splits + n_leaves)  # of a node
-    leaf = number[n_splits:] - n_splits - trees.first_leaf[:-1][tree[n_splits:]]
-    used = (size > 1)[tree]  # a tree that is one leaf has no node: its target stays 0
-    is_leaf = number >= n_splits
-    pad = np.zeros(n_leaves, np.int64)
-    columns = {
-        "nodes_treeids": tree,
-        "nodes_nodeids": number,
-        "nodes_featureids": np.concatenate([trees.feature, pad]),
-        "nodes_truenodeids": np.concatenate([trees.left, pad]),
-        "nodes_falsenodeids": np.concatenate([trees.right, pad]),
-        "nodes_missing_value_tracks_true": np.concatenate([trees.missing_left, pad]),
-    }
-    order = np.flatnonzero(used)[np.argsort(tree[used], kind="stable")]  # the trees one after the other, roots first
-    ends = order[is_leaf[order]]
-    own = np.flatnonzero(used[n_splits:])
-    thresholds = np.concatenate([trees.threshold, np.zeros(n_leaves, trees.threshold.dtype)])[order]
-    weights = leaf[ends - n_splits].astype(trees.threshold.dtype)
-    assert len(own) == len(ends)
+    tree = np.concatenate([trees.tree_of_split, np.repeat(np.arange(len(size)), size)])  # of every node
+    order = np.argsort(tree, kind="stable")  # tree by tree, roots first
+    order = order[size[tree[order]] > 1]  # a tree that is one leaf has no node: its target stays 0
+    leaf = order[order >= n_splits]
+
+    def of_nodes(of_splits: NDArray[Any]) -> NDArray[Any]:
+        return np.concatenate([of_splits, np.zeros(n_leaves, of_splits.dtype)])[order]
+
     return {
-        **{name: column[order].tolist() for name, column in columns.items()},
-        "nodes_modes": np.where(is_leaf[order], "LEAF", "BRANCH_LEQ").tolist(),
-        "target_treeids": tree[ends].tolist(),
-        "target_nodeids": ends.tolist(),
-        "target_ids": tree[ends].tolist(),
         "n_targets": len(size),
-        **_numbers("nodes_values", thresholds),
-        **_numbers("target_weights", weights),
+        "nodes_treeids": tree[order].tolist(),
+        "nodes_nodeids": order.tolist(),
+        "nodes_featureids": of_nodes(trees.feature).tolist(),
+        "nodes_truenodeids": of_nodes(trees.left).tolist(),
+        "nodes_falsenodeids": of_nodes(trees.right).tolist(),
+        "nodes_missing_value_tracks_true": of_nodes(trees.missing_left.astype(np.int64)).tolist(),
+        "nodes_modes": np.where(order < n_splits, "BRANCH_LEQ", "LEAF").tolist(),
+        "target_treeids": tree[leaf].tolist(),
+        "target_nodeids": leaf.tolist(),
+        "target_ids": tree[leaf].tolist(),
+        **_numbers("nodes_values", of_nodes(trees.threshold)),
+        **_numbers("target_weights", (leaf - n_splits - trees.first_leaf[tree[leaf]]).astype(trees.threshold.dtype)),
     }
 
 
-def _numbers(name: str, array: np.ndarray[Any, Any]) -> dict[str, Any]:
+def _numbers(name: str, array: NDArray[np.floating]) -> dict[str, Any]:
     if array.dtype == np.float32:
         return {name: array.tolist()}
     return {f"{name}_as_tensor": numpy_helper.from_array(array, name)}

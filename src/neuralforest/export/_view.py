@@ -15,6 +15,9 @@ from neuralforest.exceptions import NotFittedError, UnsupportedModelError
 from neuralforest.network import ForestNetwork
 from neuralforest.structure import connection_units
 
+FAR = 1e30  # see network.py: scaled inputs beyond it are taken as it
+_STEEP = 100.0  # contrast * |offset| up to which float32 will do: the error in the argument of tanh is 6e-8 times that
+
 
 class Cell(NamedTuple):
     """Hidden layers that stand alone: those of one tree, or with full connectivity across trees those of all trees."""
@@ -71,6 +74,14 @@ class View:
     def softmax_head(self) -> bool:
         """Whether each soft tree says probabilities, by a softmax of its own."""
         return self.network.soft is not None and self.network.structure.head == SOFTMAX
+
+    @cached_property
+    def is_steep(self) -> bool:
+        """Whether float32 is too coarse for w x + b of the first layer: kernels round it once, other runtimes twice."""
+        if self.network.soft is None:
+            return False
+        largest = max((float(np.abs(self._parts(block)[1]).max(initial=0)) for block in self.soft_blocks), default=0.0)
+        return largest * float(self.network.structure.contrast1) > _STEEP
 
     @cached_property
     def soft_blocks(self) -> NDArray[np.int64]:

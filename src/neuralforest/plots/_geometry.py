@@ -63,7 +63,7 @@ def tree_nodes(middle: Sequence[int] | NDArray[np.integer]) -> Nodes:
 
 @dataclass(frozen=True, eq=False)
 class TreeLayout:
-    """A tree with its root on the left; of what is deeper than `max_depth` only the topmost nodes are there, as ends."""
+    """A tree with its root on the left; of subtrees that are too deep only the topmost nodes are there, as ends."""
 
     node: NDArray[np.int64]  # (boxes,), number of the node in each box
     x: NDArray[np.float64]  # (boxes,), middle of the box

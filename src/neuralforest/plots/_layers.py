@@ -1,4 +1,4 @@
-"""One tree of a network: its part of the layers, what its units say about a row, and what training has changed in it."""
+"""One tree of a network: its part of the layers, what its units say about a row, and what training changed in it."""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -79,17 +79,15 @@ def activations(network: ForestNetwork, tree: int, row: NDArray[np.floating]) ->
     """Return the outputs of a tree's two hidden layers for a row, (features,), as the trees compare it."""
     e, soft = network.ensemble, network.soft
     block, first, splits, leaves = place_of(network, tree)
-    units = slice(e.first_split[first], e.first_split[first] + splits.stop)  # up to the tree's last
     if soft is None or network.hard[block]:
-        own = slice(units.start + splits.start, units.stop)
+        own = slice(e.first_split[tree], e.first_split[tree + 1])
         x = row[e.feature[own]]
         u = np.where((x <= e.threshold[own]) | (np.isnan(x) & e.missing_left[own]), -1.0, 1.0)
         v = np.full(leaves.stop - leaves.start, -1.0)
         v[forest_of(network).apply(row[None])[0, tree]] = 1.0
         return Activations(u, v)
     layers = network.layers(block)
-    last = e.n_trees if network.n_blocks == 1 else tree + 1
-    units = slice(e.first_split[first], e.first_split[last])
+    units = slice(e.first_split[first], e.first_split[first] + len(layers.b1))
     z = network.scaled(row[None])[0].astype(np.float64)
     u = np.tanh(soft.contrast[0] * (layers.W1 @ np.nan_to_num(z) + layers.b1))
     u = np.where(np.isnan(z[e.feature[units]]), np.where(e.missing_left[units], -1.0, 1.0), u)
@@ -157,25 +155,23 @@ def tree_change(network: ForestNetwork, tree: int, X: Any = None) -> TreeChange:
     """
     e, soft = network.ensemble, network.soft
     own = slice(e.first_split[tree], e.first_split[tree + 1])
-    leaves = slice(e.first_leaf[tree], e.first_leaf[tree + 1])
+    feature, threshold = e.feature[own], e.threshold[own]
     center, spread = _center_and_spread(network, X)
-    feature, threshold, value = e.feature[own], e.threshold[own], e.value[leaves]
-    unchanged = threshold, np.ones(len(feature)), np.zeros(len(feature), np.bool_)
+    values = leaf_values(network, tree)
     if soft is None or is_hard(network, tree):
-        return TreeChange(feature, threshold, unchanged[0], spread, *unchanged[1:], value, value, kept=True)
+        share, turned = np.ones(len(feature)), np.zeros(len(feature), np.bool_)
+        return TreeChange(feature, threshold, threshold, spread, share, turned, *values, kept=True)
     layers = tree_layers(network, tree)
     units = np.arange(len(feature))
-    z = (center - soft.center) / soft.scale
     others = layers.W1.copy()
     others[units, feature] = 0.0
     own_weight = layers.W1[units, feature]
     with np.errstate(divide="ignore", invalid="ignore"):
-        after = soft.center[feature] - soft.scale[feature] * (layers.b1 + others @ z) / own_weight
+        at = -(layers.b1 + others @ ((center - soft.center) / soft.scale)) / own_weight
         weights = np.abs(layers.W1) * ((spread if spread is not None else 1.0) / soft.scale)
         share = weights[units, feature] / weights.sum(axis=1)
-    after = np.where(np.isfinite(threshold), after, threshold)
-    before, now = _leaf_values(network, tree, layers)
-    return TreeChange(feature, threshold, after, spread, share, own_weight < 0, before, now, kept=False)
+    after = np.where(np.isfinite(threshold), soft.center[feature] + soft.scale[feature] * at, threshold)
+    return TreeChange(feature, threshold, after, spread, share, own_weight < 0, *values, kept=False)
 
 
 def _center_and_spread(network: ForestNetwork, X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
@@ -190,25 +186,29 @@ def _center_and_spread(network: ForestNetwork, X: Any) -> tuple[NDArray[np.float
     if (soft.center == 0).all() and (soft.scale == 1).all():  # raw units: the network has never seen a spread
         if soft.connectivity == "full" and not network.hard.all():
             raise InvalidParameterError(
-                "a tree of a fully connected network in raw units (standardize=False) needs X, whose medians say where the "
-                "other features of a split are held: pass X"
+                "a tree of a fully connected network in raw units (standardize=False) needs X, whose medians say where "
+                "the other features of a split are held: pass X"
             )
         return soft.center, None
     return soft.center, soft.scale
 
 
-def _leaf_values(
-    network: ForestNetwork, tree: int, layers: TreeLayers
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return what each leaf of a tree says when it alone fires, at the start and now, (leaves, outputs)."""
+def leaf_values(network: ForestNetwork, tree: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return what each leaf of a tree says when it alone fires, at the start and now, (leaves, outputs) each.
+
+    A classifier's network starts as its tree with one more row in every leaf, shared out evenly among the classes.
+    """
     e, soft = network.ensemble, network.soft
-    assert soft is not None
     leaves = slice(e.first_leaf[tree], e.first_leaf[tree + 1])
+    if soft is None or is_hard(network, tree):
+        return e.value[leaves], e.value[leaves]
+    layers = tree_layers(network, tree)
     before = leaf_targets(e, soft.output_center, soft.output_scale)[leaves]
     after = layers.rest + 2 * layers.W_out.T
     if network.structure.head == SOFTMAX:
         return scipy.special.softmax(before, axis=1), scipy.special.softmax(after, axis=1)
     if e.aggregation == "sum":  # the first tree carries the base score
+        assert e.base_score is not None
         base = (e.base_score - soft.output_center) / soft.output_scale if tree == 0 else 0.0
         return before * soft.output_scale, (after - base) * soft.output_scale
     after = after * (e.n_trees // network.n_blocks)

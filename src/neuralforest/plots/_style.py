@@ -1,4 +1,4 @@
-"""How all pictures look: colours, fonts, numbers and names as text. The only place that imports matplotlib's modules."""
+"""How all pictures look: colours, fonts, boxes. The only place that imports matplotlib, and only on use."""
 
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
@@ -45,7 +45,9 @@ def matplotlib_module(name: str = "") -> Any:
     try:
         return importlib.import_module(f"matplotlib.{name}" if name else "matplotlib")
     except ImportError as error:
-        raise ImportError("pictures need matplotlib, which is not installed: pip install 'neuralforest[plots]'") from error
+        raise ImportError(
+            "pictures need matplotlib, which is not installed: pip install 'neuralforest[plots]'"
+        ) from error
 
 
 def style() -> AbstractContextManager[Any]:
@@ -66,8 +68,8 @@ def canvas(ax: Any, width: float, height: float) -> tuple[Any, float]:
     Parameters
     ----------
     ax : matplotlib axes or None
-        None makes a figure of exactly the right size. On axes of another size the drawing is scaled as a whole, its text
-        included, so that what does not overlap in inches does not overlap there.
+        None makes a figure of exactly the right size. On axes of another size the drawing is scaled as a whole, its
+        text included, so that what does not overlap in inches does not overlap there.
     width, height : float
         Inches.
     """
@@ -88,7 +90,14 @@ def write(ax: Any, x: float, y: float, text: str, scale: float = 1.0, **options:
 
 
 def box(
-    ax: Any, x: float, y: float, size: tuple[float, float], colour: Any, scale: float = 1.0, round_: bool = True, **options: Any
+    ax: Any,
+    x: float,
+    y: float,
+    size: tuple[float, float],
+    colour: Any,
+    scale: float = 1.0,
+    round_: bool = True,
+    **options: Any,
 ) -> Any:
     """Draw a box around (x, y), with round corners or without."""
     width, height = size
@@ -110,7 +119,7 @@ def mixed(colour: str, amount: float) -> tuple[float, float, float]:
 def text_width(text: str, size: float = FONT) -> float:
     """Return the width of the longest line of a text in inches."""
     textpath, fonts = matplotlib_module("textpath"), matplotlib_module("font_manager")
-    font = fonts.FontProperties(family=_SETTINGS["font.sans-serif"][0], size=size)
+    font = fonts.FontProperties(family="DejaVu Sans", size=size)
     widths = [textpath.text_to_path.get_text_width_height_descent(line, font, False)[0] for line in text.split("\n")]
     return float(max(widths)) / 72
 
@@ -126,24 +135,3 @@ def box_size(texts: Iterable[str], size: float = FONT, padding: float = 0.08) ->
 def plain(text: str) -> str:
     """Return a text that matplotlib does not take for mathematics, for labels and legends."""
     return text.replace("$", r"\$")
-
-
-def short(name: str, length: int = 18) -> str:
-    """Return a name on one line, cut in the middle where it is too long: both ends tell names apart."""
-    name = " ".join(str(name).split())
-    if len(name) <= length:
-        return name
-    tail = (length - 1) // 3
-    return f"{name[: length - 1 - tail]}…{name[-tail:]}"
-
-
-def number(value: float, digits: int = 4) -> str:
-    """Return a number to be read: four digits, a minus sign that is one."""
-    if not np.isfinite(value):
-        return "–" if np.isnan(value) else ("∞" if value > 0 else "−∞")
-    return f"{value + 0.0:.{digits}g}".replace("-", "−")
-
-
-def change(value: float, digits: int = 2) -> str:
-    """Return a difference with its sign."""
-    return f"{value + 0.0:+.{digits}g}".replace("-", "−") if np.isfinite(value) else "–"

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
+from sklearn.utils.validation import validate_data
 
 from neuralforest.convert import convert
 from neuralforest.estimators._base import NeuralForest
@@ -69,15 +70,15 @@ def feature_number(feature: int | str, names: Sequence[str]) -> int:
 
 def rows_of(model: Any, X: Any) -> NDArray[np.floating]:
     """Return X as the trees compare it; where both have column names, they must agree."""
-    if hasattr(X, "columns") and hasattr(model, "feature_names_in_") and isinstance(model, NeuralForest):
-        return model._check_X(X)
+    if hasattr(X, "columns") and hasattr(model, "feature_names_in_"):
+        validate_data(model, X, reset=False, skip_check_array=True)  # names and their order
     return network_of(model).check_X(X if scipy.sparse.issparse(X) else np.asarray(X))
 
 
 class Target(NamedTuple):
     """Which of the numbers that a model gives is drawn."""
 
-    index: int  # among the classes, or among the outputs
+    column: int  # among the classes, or among the outputs
     label: str  # with its unit, in words
 
 
@@ -94,6 +95,15 @@ def target_of(network: ForestNetwork, target: Any = None) -> Target:
         raise InvalidParameterError(f"target must be one of the classes {classes}, got {target!r}")
     index = len(classes) - 1 if target is None else classes.index(target)
     return Target(index, f"probability of class {classes[index]}")
+
+
+def leaf_target(network: ForestNetwork, target: Any = None) -> Target:
+    """Return the same for what leaves say, which for some classifiers are scores, and one score for two classes."""
+    chosen, e = target_of(network, target), network.ensemble
+    if network.classes is None or e.link == "identity":
+        return chosen
+    column = min(chosen.column, e.n_outputs - 1)
+    return Target(column, f"score of class {network.classes[-1 if e.n_outputs == 1 else column]}")
 
 
 def tree_number(network: ForestNetwork, tree: int) -> int:

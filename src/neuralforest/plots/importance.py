@@ -11,6 +11,7 @@ from neuralforest.exceptions import InvalidParameterError
 from neuralforest.importance import feature_importances
 from neuralforest.plots import _style
 from neuralforest.plots._subject import feature_names, forest_of, network_of
+from neuralforest.plots._words import short
 
 
 @dataclass(eq=False)
@@ -96,19 +97,21 @@ class ImportanceDisplay:
             order = self.order
             place = np.arange(len(order))
             self.bars_ = tuple(
-                ax.barh(place + shift, 100 * values[order], 0.38, color=color, hatch=hatch, edgecolor="white", label=label)
+                ax.barh(
+                    place + shift, 100 * values[order], 0.38, color=color, hatch=hatch, edgecolor="white", label=label
+                )
                 for values, shift, color, hatch, label in (
                     (self.network, -0.2, _style.NETWORK, "", "neural forest"),
                     (self.forest, 0.2, _style.FOREST, "////", "forest"),
                 )
             )
-            labels = [_style.short(self.names[i], 24) for i in order]
+            labels = [short(self.names[i], 22) for i in order]
             ax.set_yticks(place, labels, parse_math=False)
             ax.set_ylim(len(order) - 0.4, -0.6)
             ax.tick_params(axis="y", length=0)
-            ax.set_xlabel("importance (percent of the decrease in impurity)")
+            ax.set_xlabel("importance (percent)")
             ax.set_ylabel("feature")
             left_out = len(self.names) - len(order)
             title = f"{left_out} less important features are not drawn" if left_out else None
-            ax.legend(loc="lower right", title=title, alignment="left")
+            ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, title=title, alignment="left")
         return self

@@ -2,38 +2,29 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from neuralforest.exceptions import InvalidParameterError
-from neuralforest.network import ForestNetwork
 from neuralforest.plots import _style
-from neuralforest.plots._geometry import NetworkLayout, network_layout, tree_nodes
-from neuralforest.plots._layers import Activations, TreeLayers, activations, tree_layers
-from neuralforest.plots._subject import Target, feature_names, network_of, rows_of, target_of, tree_number
+from neuralforest.plots._geometry import NetworkLayout, network_layout
+from neuralforest.plots._layers import Activations, TreeLayers, activations
+from neuralforest.plots._subject import feature_names, leaf_target, network_of, rows_of, tree_number
+from neuralforest.plots._tree_part import Connections, TreePart
 
-_MARGIN, _HEADER, _FOOTER = 0.15, 0.75, 0.75  # inches
+_MARGIN, _HEADER = 0.15, 0.75  # inches
 _COLUMNS = ("inputs", "splits", "leaves", "output")
-
-
-class Connections(NamedTuple):
-    """The connections between two columns of units that are drawn."""
-
-    source: NDArray[np.int64]  # place in the column on the left
-    target: NDArray[np.int64]  # place in the column on the right
-    weight: NDArray[np.float64]
 
 
 @dataclass(eq=False)
 class NetworkDisplay:
     """The network of one tree: its features, one unit a split, one unit a leaf, and the output.
 
-    Made by :meth:`from_estimator`. Units carry the numbers of the tree's nodes, depth-first, as in the paper. A line is a
-    connection: solid for a positive weight, dashed for a negative one, the thicker the larger its size within its layer.
-    When a row is given, its path is highlighted: the leaf that fires most, the splits above it, and the connections
-    between them.
+    Made by :meth:`from_estimator`. Units carry the numbers of the tree's nodes, depth-first, as in the paper. A line is
+    a connection: solid for a positive weight, dashed for a negative one, the thicker the larger within its layer. The
+    path of a row is highlighted: the leaf that fires most, the splits above it, and the connections between them.
 
     Parameters
     ----------
@@ -43,8 +34,6 @@ class NetworkDisplay:
         The units that are drawn, from top to bottom.
     connections : three Connections
         Inputs to splits, splits to leaves, leaves to output.
-    left_out : int
-        Connections between these units that are too weak to be drawn.
     labels : four lists of str
         What stands in or beside the units.
     path : int array (splits above the leaf) or None
@@ -83,7 +72,7 @@ class NetworkDisplay:
         target: Any = None,
         max_leaves: int = 16,
         max_inputs: int = 12,
-        weakest: float = 0.05,
+        weakest: float = 0.1,
         feature_names: Sequence[str] | None = None,
         ax: Any = None,
     ) -> Self:
@@ -97,11 +86,11 @@ class NetworkDisplay:
         row : array-like (features,), optional
             A row whose path is highlighted.
         target : optional
-            Which class, by its label, or which of several outputs, by its number. The last class or the first output when
-            not told.
+            Which class, by its label, or which of several outputs, by its number; the last class or the first output
+            when not told.
         max_leaves, max_inputs : int
-            Of a larger tree those leaves are drawn that most training rows fell into, with the splits above them; of more
-            features those with the largest weights.
+            Of a larger tree those leaves are drawn that most training rows fell into, with the splits above them; of
+            more features those with the largest weights.
         weakest : float
             Connections below this share of the largest of their layer are not drawn.
         feature_names : sequence of str, optional
@@ -119,3 +108,139 @@ class NetworkDisplay:
         >>> display.connections[1].weight  # -1 to the leaves on the left of a split, +1 to those on its right
         array([-1., -1., -1., ...])
         """
+        return cls._read(estimator, tree, row, target, max_leaves, max_inputs, weakest, feature_names).plot(ax)
+
+    @classmethod
+    def _read(
+        cls,
+        estimator: Any,
+        tree: int = 0,
+        row: Any = None,
+        target: Any = None,
+        max_leaves: int = 16,
+        max_inputs: int = 12,
+        weakest: float = 0.1,
+        names: Sequence[str] | None = None,
+    ) -> Self:
+        network, words = network_of(estimator), feature_names(estimator, names)
+        tree, chosen = tree_number(network, tree), leaf_target(network, target)
+        if max_leaves < 1 or max_inputs < 1 or not 0 <= weakest < 1:
+            raise InvalidParameterError(
+                "max_leaves and max_inputs must be at least 1 and weakest a share below 1, got "
+                f"{max_leaves}, {max_inputs} and {weakest}"
+            )
+        part = TreePart.of(network, tree)
+        fires = None if row is None else activations(network, tree, _one_row(estimator, row))
+        leaf = None if fires is None else int(fires.leaves.argmax())
+        leaves = part.most_visited(max_leaves, leaf)
+        splits = np.flatnonzero(part.above[leaves].any(axis=0))
+        path = None if leaf is None else np.flatnonzero(part.above[leaf])
+        inputs = part.strongest_inputs(splits, path, max_inputs)
+        connections, left_out = part.connections(inputs, splits, leaves, chosen.column, weakest)
+        labels = part.labels(inputs, splits, leaves, words, chosen)
+        title = f"Tree {tree} as a network" + _told_path(part, leaf, fires)
+        note = part.note(inputs, splits, leaves, left_out)
+        return cls(part.layers, inputs, splits, leaves, connections, labels, path, leaf, title, note)
+
+    @property
+    def layout(self) -> NetworkLayout:
+        """Where the units stand."""
+        return network_layout([len(column) for column in self.labels], [_style.box_size(c) for c in self.labels])
+
+    @property
+    def size(self) -> tuple[float, float]:
+        """Width and height of the figure that is made when no axes are given, in inches."""
+        width, height = self.layout.size
+        words = max(_style.text_width(self.title, _style.TITLE), _style.text_width(self.note or " "), 4.6)
+        return max(width, words) + 2 * _MARGIN, height + _HEADER + self._footer
+
+    @property
+    def _footer(self) -> float:
+        return 0.45 + 0.17 * len(self.note.splitlines())
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw on the given axes, scaled to fit, or on new ones of the right size."""
+        with _style.style():
+            width, height = self.size
+            self.ax_, self._scale = _style.canvas(ax, width, height)
+            self.figure_ = self.ax_.figure
+            at = self.layout
+            shift = (width - at.size[0]) / 2  # in the middle where the words are wider
+            _style.write(self.ax_, _MARGIN, 0.22, self.title, self._scale, size=_style.TITLE, ha="left")
+            for x, name in zip(at.x + shift, _COLUMNS, strict=True):
+                _style.write(self.ax_, x, _HEADER - 0.17, name, self._scale, color=_style.QUIET)
+            self.lines_ = [self._draw_connections(layer, at, shift) for layer in range(3)]
+            self.boxes_ = [self._draw_units(column, at, shift) for column in range(4)]
+            self._draw_footer(height)
+        return self
+
+    def _on_path(self, layer: int, source: int, target: int) -> bool:
+        """Return whether a connection, told by the places of its units, is on the row's path."""
+        if self.path is None:
+            return False
+        split = self.splits[target if layer == 0 else source] if layer < 2 else -1
+        leaf = self.leaves[target if layer == 1 else source] if layer > 0 else self.leaf
+        return leaf == self.leaf and (layer == 2 or split in self.path)
+
+    def _draw_connections(self, layer: int, at: NetworkLayout, shift: float) -> list[Any]:
+        connections = self.connections[layer]
+        start = at.x[layer] + at.sizes[layer][0] / 2 + shift
+        end = at.x[layer + 1] - at.sizes[layer + 1][0] / 2 + shift
+        largest = np.abs(connections.weight).max(initial=0.0) or 1.0
+        lines = []
+        for source, target, weight in zip(*connections, strict=True):
+            on_path = self._on_path(layer, source, target)
+            faded = self.path is not None and not on_path
+            colour = _style.FAINT if faded else _style.POSITIVE if weight >= 0 else _style.NEGATIVE
+            width = (0.4 + 1.6 * abs(weight) / largest) * (0.6 if faded else 1.0)
+            ends = [at.y[layer][source] + _HEADER, at.y[layer + 1][target] + _HEADER]
+            dashes = "-" if weight >= 0 else (0, (3, 1.5))
+            options = {
+                "color": colour,
+                "linestyle": dashes,
+                "linewidth": width * self._scale,
+                "zorder": 1.5 if on_path else 1.0,
+            }
+            lines += self.ax_.plot([start, end], ends, **options)
+        return lines
+
+    def _draw_units(self, column: int, at: NetworkLayout, shift: float) -> list[Any]:
+        lit: set[int] = set()
+        if self.path is not None:
+            lit = {1: set(self.path), 2: {self.leaf}}.get(column, set())
+        units = {1: self.splits, 2: self.leaves}.get(column, np.full(len(self.labels[column]), -1))
+        boxes = []
+        for y, unit, text in zip(at.y[column] + _HEADER, units, self.labels[column], strict=True):
+            special = unit in lit
+            edge = {"edgecolor": _style.HIGHLIGHT, "linewidth": 2.2} if special else {}
+            colour = _style.mixed(_style.MOVES, 1.0) if special and column == 2 else "white"
+            x = at.x[column] + shift
+            boxes.append(_style.box(self.ax_, x, y, at.sizes[column], colour, self._scale, column != 2, **edge))
+            _style.write(self.ax_, x, y, text, self._scale)
+        return boxes
+
+    def _draw_footer(self, height: float) -> None:
+        x, y = _MARGIN, height - self._footer + 0.25
+        for colour, line, text in (
+            (_style.POSITIVE, "-", "positive weight"),
+            (_style.NEGATIVE, (0, (3, 1.5)), "negative weight (thicker is larger)"),
+        ):
+            self.ax_.plot([x, x + 0.4], [y, y], linestyle=line, color=colour, linewidth=1.6 * self._scale)
+            _style.write(self.ax_, x + 0.48, y, text, self._scale, ha="left")
+            x += 0.75 + _style.text_width(text)
+        options = {"ha": "left", "va": "bottom", "color": _style.QUIET}
+        _style.write(self.ax_, _MARGIN, height - 0.08, self.note, self._scale, **options)
+
+
+def _one_row(estimator: Any, row: Any) -> NDArray[np.floating]:
+    return rows_of(estimator, np.asarray(row, np.float64).reshape(1, -1))[0]
+
+
+def _told_path(part: TreePart, leaf: int | None, fires: Activations | None) -> str:
+    """Return the end of the title: where the row goes."""
+    if leaf is None or fires is None:
+        return ""
+    node = part.nodes.of_leaf[leaf]
+    if (np.abs(fires.leaves) == 1).all():
+        return f": the row falls into leaf {node}"
+    return f": for the row, leaf {node} fires most ({50 * (1 + fires.leaves[leaf]):.0f}%)"

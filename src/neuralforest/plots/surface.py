@@ -20,6 +20,7 @@ from neuralforest.plots._subject import (
     rows_of,
     target_of,
 )
+from neuralforest.plots._words import short
 
 _DOTS = 200  # rows that are shown at most
 _MARGIN = 0.05  # of the range of a feature, on either side
@@ -96,8 +97,8 @@ class SurfaceDisplay:
         features : pair of ints or names, optional
             The two that matter most to the network when not told.
         target : optional
-            Which class, by its label, or which of several outputs, by its number. The last class or the first output when
-            not told.
+            Which class, by its label, or which of several outputs, by its number; the last class or the first output
+            when not told.
         grid : int
             Values of each feature.
         feature_names : sequence of str, optional
@@ -149,7 +150,7 @@ class SurfaceDisplay:
                 self._panel(*panel, low, high)
                 for panel in zip(self.axes_, (self.forest, self.network), ("forest", "neural forest"), strict=True)
             )
-            self.axes_[0].set_ylabel(_style.plain(_style.short(self.names[1], 32)))
+            self.axes_[0].set_ylabel(_style.plain(short(self.names[1], 32)))
             bar = self.figure_.colorbar(self.surfaces_[1], ax=list(self.axes_), fraction=0.05, pad=0.02)
             bar.set_label(_style.plain(self.label))
             bar.outline.set_visible(False)
@@ -161,7 +162,7 @@ class SurfaceDisplay:
         edge = {"edgecolor": "white", "linewidth": 0.5}
         ax.scatter(*self.points.T, s=9, color=_style.INK, alpha=0.6, label="rows of the data", **edge)
         ax.set(xlim=(self.x[0], self.x[-1]), ylim=(self.y[0], self.y[-1]), title=title)
-        ax.set_xlabel(_style.plain(_style.short(self.names[0], 32)))
+        ax.set_xlabel(_style.plain(short(self.names[0], 32)))
         ax.locator_params(nbins=5)
         return mesh
 
@@ -198,6 +199,6 @@ def _values(column: NDArray[np.float64], grid: int, name: str) -> NDArray[np.flo
 
 def _predicted(network: ForestNetwork, rows: NDArray[np.float64], target: Target) -> NDArray[np.float64]:
     if network.classes is not None:
-        return network.predict_proba(rows)[:, target.index]
+        return network.predict_proba(rows)[:, target.column]
     prediction = network.predict(rows)
-    return np.asarray(prediction.reshape(len(rows), -1)[:, target.index])
+    return np.asarray(prediction.reshape(len(rows), -1)[:, target.column])

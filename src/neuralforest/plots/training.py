@@ -86,7 +86,7 @@ class TrainingDisplay:
             raise InvalidParameterError(
                 "TrainingDisplay needs a model with its history_, and this one was kept without: fit it again"
             )
-        label, unit, power = _units(estimator)
+        label, unit, power = loss_units(estimator)
         judged = np.isfinite(history.forest_loss)  # the others have no validation rows
         training = np.vstack([np.full((1, len(judged)), np.nan), history.training_loss])
         curves = [unit * _filled(losses[:, judged]) ** power for losses in (training, history.validation_loss)]
@@ -105,12 +105,12 @@ class TrainingDisplay:
             self.ax_ = ax = _style.new_axes(*self.size) if ax is None else ax
             self.figure_ = ax.figure
             self.lines_: dict[str, Any] = {}
-            who = "networks of single trees" if self.independent else "network"
+            who = "networks of the trees" if self.independent else "network"
             self._curve("validation", self.validation, f"{who}, validation rows", "-")
             self._curve("training", self.training, f"{who}, training rows", "--")
             self._forest_lines()
             self._mark_best()
-            ax.set_xlabel("epoch (passes over the training rows; 0 is the softened start)")
+            ax.set_xlabel("epoch (0 is the softened start)")
             ax.set_ylabel(self.label)
             ax.xaxis.get_major_locator().set_params(integer=True)
             ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.17), ncols=1, alignment="left")
@@ -119,16 +119,18 @@ class TrainingDisplay:
     def _curve(self, name: str, losses: NDArray[np.float64], label: str, linestyle: str) -> None:
         epochs = np.arange(len(losses))
         if self.independent:
-            label += f" (mean and middle {100 * (_BAND[1] - _BAND[0]):.0f}%)"
+            label += ": mean"
             low, high = np.quantile(losses, _BAND, axis=1)
-            self.ax_.fill_between(epochs, low, high, color=_style.NETWORK, alpha=0.15, linewidth=0)
+            band = f"middle {100 * (_BAND[1] - _BAND[0]):.0f}% of them" if name == "training" else None
+            options = {"color": _style.NETWORK, "alpha": 0.15, "linewidth": 0, "label": band}
+            self.ax_.fill_between(epochs, low, high, **options)
         (line,) = self.ax_.plot(epochs, losses.mean(axis=1), linestyle, color=_style.NETWORK, label=label)
         self.lines_[name] = line
 
     def _forest_lines(self) -> None:
         """Draw what does not change with the epochs."""
         if self.independent:
-            self._level("forest", float(self.forest.mean()), "single trees, validation rows (mean)", _style.FOREST, "-")
+            self._level("forest", float(self.forest.mean()), "the trees, validation rows: mean", _style.FOREST, "-")
             self._level("whole forest", self.together[0], "forest as a whole", _style.FOREST, ":")
             self._level("whole neural forest", self.together[1], "neural forest as a whole", _style.NETWORK, ":")
         else:
@@ -140,7 +142,7 @@ class TrainingDisplay:
         curves = np.concatenate([self.training[1:].mean(axis=1), self.validation.mean(axis=1)])
         far = loss > _FAR * np.nanmax(curves)
         ends = [np.nan, np.nan] if far else [loss, loss]
-        label += f": {loss:.3g}" + (", above the picture" if far else "")
+        label += f"{'' if label.endswith('mean') else ':'} {loss:.3g}" + (", above the picture" if far else "")
         style = {"color": color, "linestyle": linestyle, "linewidth": 2.2 if linestyle == ":" else 1.5}
         (self.lines_[name],) = self.ax_.plot([0, len(self.validation) - 1], ends, label=label, **style)
 
@@ -153,7 +155,7 @@ class TrainingDisplay:
         self.ax_.plot([epoch], [loss], "o", color=_style.NETWORK, markersize=7, label=label, clip_on=False)
 
 
-def _units(estimator: NeuralForest) -> tuple[str, float, float]:
+def loss_units(estimator: NeuralForest) -> tuple[str, float, float]:
     """Return what the losses are called, and the factor and power that bring them into that unit."""
     network = estimator.network_
     if network.classes is not None:

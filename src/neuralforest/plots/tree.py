@@ -11,7 +11,8 @@ from neuralforest.exceptions import InvalidParameterError
 from neuralforest.plots import _style
 from neuralforest.plots._geometry import Nodes, TreeLayout, tree_layout, tree_nodes
 from neuralforest.plots._layers import TreeChange, tree_change
-from neuralforest.plots._subject import feature_names, network_of, rows_of, target_of, tree_number
+from neuralforest.plots._subject import feature_names, leaf_target, network_of, rows_of, tree_number
+from neuralforest.plots._words import change, number, short
 
 _MARGIN, _HEADER = 0.15, 0.45  # inches
 _LIMIT = 5.0  # spreads beyond which a threshold no longer divides the rows
@@ -19,10 +20,10 @@ _LIMIT = 5.0  # spreads beyond which a threshold no longer divides the rows
 
 @dataclass(eq=False)
 class TreeDisplay:
-    """A tree drawn from left to right, each split with its threshold before and after training, each leaf with its value.
+    """A tree drawn from left to right, with the thresholds of its splits and the values of its leaves before and after.
 
-    Made by :meth:`from_estimator`. A row goes up where the value is at most the threshold, as the words at the root say. The
-    darker a box, the further its split moved or its leaf changed.
+    Made by :meth:`from_estimator`. A row goes up where its value is at most the threshold, as is said at the root. The
+    darker a box, the further its split moved or its leaf changed, within this tree.
 
     Parameters
     ----------
@@ -35,10 +36,10 @@ class TreeDisplay:
     title : str
     value : pair of float arrays (leaves,)
         What the leaves say before and after.
-    unit : float
-        A change of a leaf that gets the darkest colour: the spread of the leaves.
+    weight : float array (leaves,)
+        Training rows of the leaves.
     max_depth : int
-        Deeper nodes are not drawn; a box says how many leaves are there.
+        Of deeper nodes only the number of leaves and their mean are told.
 
     Attributes
     ----------
@@ -54,7 +55,7 @@ class TreeDisplay:
     names: tuple[str, ...]
     title: str
     value: tuple[NDArray[np.float64], NDArray[np.float64]]
-    unit: float
+    weight: NDArray[np.float64]
     max_depth: int = 4
 
     @classmethod
@@ -80,8 +81,8 @@ class TreeDisplay:
         tree : int
             Which of the forest's trees.
         target : optional
-            Which class, by its label, or which of several outputs, by its number. The last class or the first output when
-            not told.
+            Which class, by its label, or which of several outputs, by its number; the last class or the first output
+            when not told.
         max_depth : int
             Nodes deeper than this are not drawn.
         feature_names : sequence of str, optional
@@ -119,16 +120,15 @@ class TreeDisplay:
             raise InvalidParameterError(f"max_depth must be at least 1, got {max_depth}")
         e = network.ensemble
         change = tree_change(network, tree, None if X is None else rows_of(estimator, X))
-        chosen = target_of(network, target)
-        column = min(chosen.index, e.n_outputs - 1)  # two classes may share one score
-        label = chosen.label if e.link == "identity" else chosen.label.replace("probability", "score")
+        column, label = leaf_target(network, target)
         middle = e.middle[e.first_split[tree] : e.first_split[tree + 1]]
         state = "as it was: training did not improve it" if change.kept else "before → after training"
         if network.soft is None:
             state = "not trained"
         value = change.value_before[:, column], change.value_after[:, column]
-        unit = float(np.std(e.value[:, column])) or 1.0
-        return cls(change, tree_nodes(middle), labels, f"Tree {tree}, {state}. Leaves: {label}", value, unit, max_depth)
+        title = f"Tree {tree}, {state}. Leaves: {label}"
+        weight = e.weight[e.first_leaf[tree] : e.first_leaf[tree + 1]]
+        return cls(change, tree_nodes(middle), labels, title, value, weight, max_depth)
 
     @property
     def texts(self) -> list[str]:
@@ -140,29 +140,32 @@ class TreeDisplay:
 
     def _split_text(self, split: int) -> str:
         c = self.change
-        name = _style.short(self.names[c.feature[split]])
+        name = short(self.names[c.feature[split]])
         before, after, shift = (float(values[split]) for values in (c.threshold_before, c.threshold_after, c.shift))
         if np.isinf(before):
             return f"{name} is known"  # only what is missing goes the other way
         if c.kept:
-            return f"{name} ≤ {_style.number(before)}"
+            return f"{name} ≤ {number(before)}"
         spreads = float(c.shift_in_spreads[split])
-        if not abs(spreads) <= _LIMIT and c.spread is not None:
-            moved = f"{name} ≤ {_style.number(before)} → beyond the data"
+        if not abs(spreads) <= self._limit and c.spread is not None:
+            moved = f"{name} ≤ {number(before)} → beyond the data"
         else:
             turned = ", turned round" if c.turned[split] else ""
-            moved = f"{name} ≤ {_style.number(before)} → {_style.number(after)}{turned}\n{_style.change(shift)}"
-            moved += f", {_style.number(abs(spreads), 2)} spreads" if c.spread is not None else ""
+            moved = f"{name} ≤ {number(before)} → {number(after)}{turned}\n{change(shift)}"
+            moved += f" ({number(abs(spreads), 2)} spreads)" if c.spread is not None else ""
         return moved if c.share.min() == 1 else f"{moved}\n{100 * c.share[split]:.0f}% of the weight on {name}"
 
     def _leaf_text(self, leaf: int) -> str:
         before, after = (float(value[leaf]) for value in self.value)
         if self.change.kept:
-            return _style.number(before)
-        return f"{_style.number(before, 3)} → {_style.number(after, 3)} ({_style.change(after - before)})"
+            return number(before)
+        return f"{number(before, 3)} → {number(after, 3)} ({change(after - before)})"
 
     def _cut_text(self, node: int) -> str:
-        return f"… {self.nodes.end[node] - self.nodes.begin[node]} leaves"
+        leaves = slice(self.nodes.begin[node], self.nodes.end[node])
+        weight = self.weight[leaves] if self.weight[leaves].any() else None
+        before, after = (number(float(np.average(value[leaves], weights=weight)), 3) for value in self.value)
+        return f"{leaves.stop - leaves.start} leaves, mean {before}" + ("" if self.change.kept else f" → {after}")
 
     @property
     def layout(self) -> TreeLayout:
@@ -170,7 +173,8 @@ class TreeDisplay:
         texts, shown = self.texts, self.nodes.depth <= self.max_depth
         splits = [texts[i] for i in np.flatnonzero(shown & ~self.nodes.is_leaf & (self.nodes.depth < self.max_depth))]
         ends = [texts[i] for i in np.flatnonzero(shown & self.nodes.is_leaf)]
-        return tree_layout(self.nodes, _style.box_size(splits), _style.box_size([*ends, "… 99 leaves"]), self.max_depth)
+        ends += [self._cut_text(i) for i in np.flatnonzero(~self.nodes.is_leaf & (self.nodes.depth == self.max_depth))]
+        return tree_layout(self.nodes, _style.box_size(splits), _style.box_size(ends), self.max_depth)
 
     @property
     def notes(self) -> str:
@@ -178,7 +182,9 @@ class TreeDisplay:
         lines = []
         if not self.change.kept:
             known = self.change.spread is not None
-            lines.append("A spread is the standard deviation of the feature." if known else "Shifts are in units of the feature.")
+            lines.append(
+                "A spread is the standard deviation of the feature." if known else "Shifts are in units of the feature."
+            )
             if self.change.share.min() < 1:
                 lines[0] += " Thresholds after training: where the other features are at their centre."
         if self.nodes.depth.max() > self.max_depth:
@@ -186,18 +192,32 @@ class TreeDisplay:
         return "\n".join(lines)
 
     @property
+    def largest(self) -> tuple[float, float]:
+        """The largest shift, in spreads where they are known, and the largest change of a leaf: the darkest colours."""
+        c = self.change
+        shifts = np.abs(c.shift if c.spread is None else c.shift_in_spreads)
+        return float(shifts[shifts <= self._limit].max(initial=0.0)), float(np.abs(self._leaf_change).max())
+
+    @property
+    def _limit(self) -> float:
+        return np.inf if self.change.spread is None else _LIMIT
+
+    @property
+    def _leaf_change(self) -> NDArray[np.float64]:
+        return self.value[1] - self.value[0]
+
+    @property
     def colours(self) -> list[tuple[float, float, float]]:
         """The fill of each node: the darker, the larger the change."""
-        c, nodes = self.change, self.nodes
-        colours = []
-        for split, leaf in zip(nodes.split, nodes.begin, strict=True):
-            if split >= 0:
-                amount, colour = abs(c.shift_in_spreads[split]), _style.MOVES
-            else:
-                change = (self.value[1][leaf] - self.value[0][leaf]) / self.unit
-                amount, colour = abs(change), _style.RISES if change > 0 else _style.FALLS
-            colours.append(_style.mixed(colour, float(np.nan_to_num(amount, nan=0.0))))
-        return colours
+        c = self.change
+        shifts = np.abs(c.shift if c.spread is None else c.shift_in_spreads)
+        parts = shifts / (self.largest[0] or 1.0), self._leaf_change / (self.largest[1] or 1.0)
+        return [
+            _style.mixed(_style.MOVES, float(parts[0][split]))
+            if split >= 0
+            else _style.mixed(_style.RISES if parts[1][leaf] > 0 else _style.FALLS, float(abs(parts[1][leaf])))
+            for split, leaf in zip(self.nodes.split, self.nodes.begin, strict=True)
+        ]
 
     @property
     def size(self) -> tuple[float, float]:
@@ -212,8 +232,15 @@ class TreeDisplay:
 
     @property
     def _keys(self) -> list[tuple[str, str]]:
-        keys = [(_style.MOVES, "split moved"), (_style.RISES, "leaf says more"), (_style.FALLS, "leaf says less")]
-        return [] if self.change.kept else keys[0 if self.change.spread is not None else 1 :]
+        if self.change.kept:
+            return []
+        split, leaf = (number(largest, 2) for largest in self.largest)
+        unit = "spreads" if self.change.spread is not None else "units of its feature"
+        return [
+            (_style.MOVES, f"split moved (darkest: by {split} {unit})"),
+            (_style.RISES, "leaf says more"),
+            (_style.FALLS, f"leaf says less (darkest: by {leaf})"),
+        ]
 
     @property
     def _key_width(self) -> float:
@@ -234,7 +261,7 @@ class TreeDisplay:
         at, texts, colours = self.layout, self.texts, self.colours
         x, y = at.x + _MARGIN, at.y + _HEADER
         self.boxes_, self.texts_ = [], []
-        for box, node in enumerate(at.node):
+        for box, node in enumerate(at.node.tolist()):
             above = at.parent[box]
             if above >= 0:
                 start, end = x[above] + at.width[above] / 2, x[box] - at.width[box] / 2
@@ -244,7 +271,9 @@ class TreeDisplay:
             size = float(at.width[box]), float(at.height[box])
             self.boxes_.append(_style.box(self.ax_, x[box], y[box], size, colour, self._scale, not at.is_end[box]))
             self.texts_.append(_style.write(self.ax_, x[box], y[box], text, self._scale))
-        for box in np.flatnonzero(at.parent == 0):  # the words at the root, above the upper and below the lower branch
+        for box in np.flatnonzero(
+            at.parent == 0
+        ).tolist():  # the words at the root, above the upper and below the lower branch
             middle = (x[0] + at.width[0] / 2 + x[box] - at.width[box] / 2) / 2
             up = y[box] < y[0]
             options = {"va": "bottom" if up else "top", "ha": "right", "color": _style.QUIET, "size": 8.0}

@@ -1,0 +1,80 @@
+"""The paper's ordinary networks NN1, NN2 and NN3: as large as a forest's network, but with random initial weights."""
+
+import copy
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+Part = tuple[NDArray[np.float64], NDArray[np.float64]]  # X, y
+
+
+class NetworkHistory(NamedTuple):
+    """Root mean squared errors, epoch by epoch."""
+
+    training: NDArray[np.float64]  # (epochs,), mean over the epoch, taken as it went on
+    validation: NDArray[np.float64]  # (epochs + 1,), the first of the random start
+
+
+def layer_sizes(n_features: int, n_splits: int, n_leaves: int, n_hidden: int) -> tuple[int, ...]:
+    """Return the units of every layer, from input to output.
+
+    Parameters
+    ----------
+    n_features, n_splits, n_leaves : int
+        Of a whole forest: its network of method 2 has a unit a split, then a unit a leaf.
+    n_hidden : int
+        1, 2 or 3 hidden layers; the third is as large as the second.
+    """
+    return (n_features, *(n_splits, n_leaves, n_leaves)[:n_hidden], 1)
+
+
+def gaussian_network(sizes: Sequence[int], generator: torch.Generator) -> nn.Sequential:
+    """Return a network with tanh between its layers and every weight and offset drawn from a standard Gaussian."""
+    layers: list[nn.Module] = []
+    for inputs, outputs in zip(sizes[:-1], sizes[1:], strict=True):
+        layer = nn.Linear(inputs, outputs)
+        for parameter in layer.parameters():
+            nn.init.normal_(parameter, generator=generator)
+        layers += [layer, nn.Tanh()]
+    return nn.Sequential(*layers[:-1])
+
+
+def train_network(
+    sizes: Sequence[int], train: Part, validation: Part, *, epochs: int = 100, batch_size: int = 32, seed: int = 0
+) -> tuple[nn.Sequential, NetworkHistory]:
+    """Train a network as the paper does; return it as it was after the epoch with the least validation error."""
+    generator = torch.Generator().manual_seed(seed)
+    network = gaussian_network(sizes, generator)
+    optimizer = torch.optim.Adam(network.parameters(), lr=0.001, betas=(0.9, 0.999), eps=1e-8, fused=True)
+    X, y = (torch.as_tensor(array, dtype=torch.float32) for array in train)
+    best, least = network, np.inf
+    training, judged = [], [rmse(network, validation)]
+    for _ in range(epochs):
+        total = 0.0
+        for rows in torch.randperm(len(y), generator=generator).split(batch_size):
+            optimizer.zero_grad()
+            loss = nn.functional.mse_loss(network(X[rows])[:, 0], y[rows])
+            loss.backward()
+            optimizer.step()
+            total += loss.item() * len(rows)
+        training.append(np.sqrt(total / len(y)))
+        judged.append(rmse(network, validation))
+        if judged[-1] < least:
+            best, least = copy.deepcopy(network), judged[-1]
+    return best, NetworkHistory(np.array(training), np.array(judged))
+
+
+def predict(network: nn.Sequential, X: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return what a network says of each row."""
+    with torch.no_grad():
+        parts = torch.as_tensor(X, dtype=torch.float32).split(4096)
+        return torch.cat([network(part)[:, 0] for part in parts]).numpy().astype(np.float64)
+
+
+def rmse(network: nn.Sequential, part: Part) -> float:
+    """Return the root mean squared error of a network on rows."""
+    return float(np.sqrt(np.mean((predict(network, part[0]) - part[1]) ** 2)))

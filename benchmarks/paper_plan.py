@@ -1,0 +1,175 @@
+"""Which runs the paper's table needs, in which order, how long they take, and which of them are finished.
+
+A run is one model, on one repetition of one data set. Nothing here reads data or fits anything.
+"""
+
+import csv
+import os
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from benchmarks.tables import load_expected
+
+SETS = ("auto_mpg", "housing", "crime", "forest_fires", "wisconsin", "concrete", "protein")
+AUTHORS_AUTO_MPG = "auto_mpg_398_authors_loader_zero_rows"  # six rows of zeros with target 0, which their loader leaves in
+ALL_SETS = (*SETS, AUTHORS_AUTO_MPG)
+MODELS = ("NN1", "NN2", "NN3", "RF", "NRF1 full", "NRF2 full", "NRF1 sparse", "NRF2 sparse", "BART")
+
+AUTHORS, SLOPE, TEXT = "authors", "authors, slope", "text"
+VARIANTS = {  # of the forest and of what the contrasts mean
+    AUTHORS: "the authors' forest (no bootstrap, all features, depth 6), contrasts multiplied into the weights: their code",
+    SLOPE: "the authors' forest, contrasts as slopes of the activations: what the text says of them",
+    TEXT: "the text's forest (rows drawn without replacement, d/3 features, K leaves), contrasts as slopes",
+}
+
+_NETWORKS = ("NN1", "NN2", "NN3")
+_DENSE = ("NRF2 full", "NN2", "NN3")  # a run takes minutes to hours
+_REPETITIONS = 10
+_DENSE_REPETITIONS = {"concrete": 3, "crime": 3, "protein": 1}  # where one takes over a minute
+_SECONDS_A_ROW = {  # of training, on one core of a two-core machine
+    "NN1": 0.006,
+    "NN2": 0.11,
+    "NN3": 0.2,
+    "RF": 0.0005,
+    "NRF1 full": 0.014,
+    "NRF2 full": 0.19,
+    "NRF1 sparse": 0.004,
+    "NRF2 sparse": 0.003,
+    "BART": 0.005,
+}
+
+
+class Run(NamedTuple):
+    """One model, fitted and tested once."""
+
+    data: str
+    model: str
+    variant: str  # one of VARIANTS; empty for models without a forest
+    repetition: int
+
+
+class Measured(NamedTuple):
+    """What a run gave."""
+
+    test_rmse: float
+    validation_rmse: float
+    parameters: int
+    seconds: float
+    versions: str
+
+
+Results = dict[Run, Measured]
+
+
+def variants_of(model: str) -> tuple[str, ...]:
+    """Return the variants that a model is run in; those of RF differ in the forest alone."""
+    if model == "RF":
+        return (AUTHORS, TEXT)
+    return tuple(VARIANTS) if model.startswith("NRF") else ("",)
+
+
+def repetitions_of(data: str, model: str) -> int:
+    """Return how many repetitions a cell of the table gets: ten, or fewer where a dense network takes too long."""
+    return _DENSE_REPETITIONS.get(data, _REPETITIONS) if model in _DENSE else _REPETITIONS
+
+
+def plan(sets: Iterable[str] = ALL_SETS, models: Iterable[str] = MODELS, repetitions: int | None = None) -> list[Run]:
+    """Return the runs in the order in which they are made: what is cheap first, Protein's dense networks last.
+
+    Parameters
+    ----------
+    sets, models
+        Which; all by default.
+    repetitions : int, optional
+        For every cell; by default what `repetitions_of` says.
+    """
+    runs = [
+        Run(data, model, variant, repetition)
+        for data in sets
+        for model in models
+        for variant in variants_of(model)
+        for repetition in range(repetitions or repetitions_of(data, model))
+    ]
+    return sorted(runs, key=_place)
+
+
+def _place(run: Run) -> tuple[int, int, int, int, int]:
+    dense = run.model in _DENSE or run.model in _NETWORKS
+    if dense:
+        stage = 3 if run.model in _NETWORKS else 2
+    else:
+        stage = 1 if run.model == "BART" else 0
+    if run.data == "protein":
+        stage = 6 if dense else stage + 4
+    later = int(dense and run.repetition >= 3)  # three of every cell before ten of any
+    return stage, later, ALL_SETS.index(run.data), run.repetition, MODELS.index(run.model)
+
+
+def read(path: Path) -> Results:
+    """Return the finished runs of a file; a last line that was cut off by a crash is not one."""
+    if not path.exists():
+        return {}
+    text = path.read_text(encoding="utf-8")
+    lines = text.splitlines() if text.endswith("\n") else text.splitlines()[:-1]
+    results = {}
+    for row in csv.DictReader(lines):
+        run = Run(row["data"], row["model"], row["variant"], int(row["repetition"]))
+        numbers = float(row["test_rmse"]), float(row["validation_rmse"]), int(row["parameters"]), float(row["seconds"])
+        results[run] = Measured(*numbers, row["versions"])
+    return results
+
+
+def append(path: Path, run: Run, measured: Measured) -> None:
+    """Add a finished run to a file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    new = not path.exists()
+    if not new:
+        _drop_cut_line(path)
+    with path.open("a", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        if new:
+            writer.writerow([*Run._fields, *Measured._fields, "finished"])
+        finished = datetime.now(UTC).strftime("%Y-%m-%d %H:%M")
+        numbers = f"{measured.test_rmse:.6g}", f"{measured.validation_rmse:.6g}", measured.parameters
+        writer.writerow([*run, *numbers, f"{measured.seconds:.2f}", measured.versions, finished])
+
+
+def _drop_cut_line(path: Path) -> None:
+    content = path.read_bytes()
+    if not content.endswith(b"\n"):
+        os.truncate(path, content.rfind(b"\n") + 1)
+
+
+def remaining(runs: Sequence[Run], results: Results) -> list[Run]:
+    """Return the runs that are not finished."""
+    return [run for run in runs if run not in results]
+
+
+def seconds_left(runs: Sequence[Run], results: Results) -> float:
+    """Return how long runs will take: each as long as its cell did so far, or by its number of rows."""
+    measured: dict[tuple[str, ...], list[float]] = {}
+    for run, done in results.items():
+        measured.setdefault(_cell(run), []).append(done.seconds)
+    means = {cell: float(np.mean(seconds)) for cell, seconds in measured.items()}
+    return sum(means.get(_cell(run), _SECONDS_A_ROW[run.model] * _rows()[run.data] / 2) for run in runs)
+
+
+def _cell(run: Run) -> tuple[str, ...]:
+    return run.data, run.model, run.variant
+
+
+@cache
+def _rows() -> dict[str, int]:
+    return {name: expected.rows for name, expected in load_expected().items()}
+
+
+def duration(seconds: float) -> str:
+    """Return a time in words."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -1,0 +1,36 @@
+"""Hard trees as a torch module: exact, constant, without a gradient."""
+
+import torch
+from torch import Tensor, nn
+
+from neuralforest.export._view import View, hard_trees
+
+
+class HardTrees(nn.Module):
+    """The sum of what some trees say, less a constant a tree."""
+
+    def __init__(self, view: View) -> None:
+        super().__init__()
+        trees = hard_trees(view.ensemble, view.hard_trees)
+        n_splits, n_leaves = len(trees.feature), len(trees.value)
+        leaves = torch.arange(n_splits, n_splits + n_leaves)
+        zeros = torch.zeros(n_leaves, dtype=torch.int64)
+        self.depth, self.n_splits = trees.depth, n_splits
+        # A leaf is a node that leads to itself, so that every row takes as many steps as the deepest.
+        self.register_buffer("feature", torch.cat([torch.from_numpy(trees.feature), zeros]))
+        threshold = torch.from_numpy(trees.threshold)
+        self.register_buffer("threshold", torch.cat([threshold, torch.zeros(n_leaves, dtype=threshold.dtype)]))
+        self.register_buffer("missing_left", torch.cat([torch.from_numpy(trees.missing_left.copy()), zeros.bool()]))
+        self.register_buffer("left", torch.cat([torch.from_numpy(trees.left), leaves]))
+        self.register_buffer("right", torch.cat([torch.from_numpy(trees.right), leaves]))
+        self.register_buffer("root", torch.from_numpy(trees.root))
+        self.register_buffer("value", torch.from_numpy(trees.value - view.mixture.hard_center))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return the sum, (rows, outputs); x in the dtype that the trees compare in."""
+        node = self.root.expand(x.shape[0], -1)  # (rows, trees)
+        for _ in range(self.depth):
+            own = x.gather(1, self.feature[node])
+            to_left = (own <= self.threshold[node]) | (own.isnan() & self.missing_left[node])
+            node = torch.where(to_left, self.left[node], self.right[node])
+        return self.value[node - self.n_splits].sum(dim=1)

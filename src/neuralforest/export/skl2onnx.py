@@ -1,0 +1,75 @@
+"""Pipelines that end in our estimators, exported by skl2onnx. Needs the libraries onnx and skl2onnx."""
+
+from typing import Any
+
+import numpy as np
+
+from neuralforest.estimators import NeuralForestClassifier, NeuralForestRegressor
+from neuralforest.export._extras import missing_extra
+
+try:
+    from skl2onnx import update_registered_converter
+    from skl2onnx.common.data_types import DoubleTensorType, FloatTensorType, Int64TensorType, StringTensorType
+    from skl2onnx.helpers import add_onnx_graph
+except ImportError as error:
+    raise missing_extra("skl2onnx", "onnx") from error
+
+from neuralforest.export.onnx import to_onnx
+
+__all__ = ["register"]
+
+_OPSET = 21  # the newest that is tested here
+
+
+def register() -> None:
+    """Tell skl2onnx how to export NeuralForestRegressor and NeuralForestClassifier. Call it once, before the export.
+
+    The graph is the one that `to_onnx` builds, in the dtype of its input: float64 for DoubleTensorType, or else float32.
+
+    Examples
+    --------
+    >>> from neuralforest import NeuralForestRegressor
+    >>> from neuralforest.export.skl2onnx import register
+    >>> from skl2onnx import to_onnx
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = make_pipeline(StandardScaler(), NeuralForestRegressor(max_epochs=1, contrast=(3, 1))).fit(X, y)
+    >>> register()
+    >>> [output.name for output in to_onnx(model, X[:1].astype("float32")).graph.output]
+    ['variable']
+    """
+    update_registered_converter(NeuralForestRegressor, "NeuralForestRegressor", _regressor_shapes, _convert)
+    update_registered_converter(
+        NeuralForestClassifier,
+        "NeuralForestClassifier",
+        _classifier_shapes,
+        _convert,
+        options={"zipmap": [True, False, "columns"], "output_class_labels": [False, True], "nocl": [False]},
+    )
+
+
+def _dtype(operator: Any) -> str:
+    return "float64" if isinstance(operator.inputs[0].type, DoubleTensorType) else "float32"
+
+
+def _tensor(operator: Any, width: int) -> Any:
+    kind = DoubleTensorType if _dtype(operator) == "float64" else FloatTensorType
+    return kind([operator.inputs[0].get_first_dimension(), width])
+
+
+def _regressor_shapes(operator: Any) -> None:
+    operator.outputs[0].type = _tensor(operator, operator.raw_operator.network_.ensemble.n_outputs)
+
+
+def _classifier_shapes(operator: Any) -> None:
+    classes = operator.raw_operator.classes_
+    kind = Int64TensorType if np.issubdtype(classes.dtype, np.integer) else StringTensorType
+    operator.outputs[0].type = kind([operator.inputs[0].get_first_dimension()])
+    operator.outputs[1].type = _tensor(operator, len(classes))
+
+
+def _convert(scope: Any, operator: Any, container: Any) -> None:
+    graph = to_onnx(operator.raw_operator, dtype=_dtype(operator), opset=min(_OPSET, container.target_opset))
+    add_onnx_graph(scope, operator, container, graph)

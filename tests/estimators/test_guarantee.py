@@ -1,0 +1,155 @@
+"""The promise: on the rows that judge it, a fitted estimator is never worse than its forest.
+
+Losses are computed here from predictions alone, on rows that are found without asking the estimator: given ones, those
+that the forest was not shown, or each tree's out-of-bag rows.
+"""
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+
+import neuralforest as nf
+from neuralforest.exceptions import ConvergenceWarning
+from small_models import boosted, output, small
+
+
+class Witness:
+    """A forest that remembers which rows it was fitted on: the first feature is the row's number."""
+
+    def fit(self, X, y, sample_weight=None):
+        self.rows_seen_ = X[:, 0].astype(int)
+        return super().fit(X, y, sample_weight)
+
+
+class WitnessRegressor(Witness, RandomForestRegressor):
+    pass
+
+
+class WitnessClassifier(Witness, RandomForestClassifier):
+    pass
+
+
+def mean_loss(model, prediction, y, weight):
+    """Return the loss that the estimator minimises, from predictions and targets."""
+    if isinstance(model, nf.NeuralForestClassifier):
+        own = prediction[np.arange(len(y)), np.searchsorted(model.classes_, y)]
+        return np.average(-np.log(np.maximum(own, 1e-7)), weights=weight)
+    scale = model.network_.soft.output_scale
+    error = (prediction.reshape(len(y), -1) - y.reshape(len(y), -1)) / scale
+    size = np.abs(error)
+    losses = {
+        "squared_error": error**2,
+        "huber": np.where(size <= 1.35, error**2, 2 * 1.35 * size - 1.35**2),
+        "quantile": np.where(error < 0, 0.8 * size, 0.2 * size),
+    }
+    return np.average(losses[model.loss].mean(axis=1), weights=weight)
+
+
+def out_of_bag_losses(model, X, y, weight):
+    """Return the losses of forest and network where every row is predicted by the trees that have not seen it."""
+    sums, counts = [0.0, 0.0], np.zeros(len(X))
+    for number, (tree, bag) in enumerate(
+        zip(model.forest_.estimators_, model.forest_.estimators_samples_, strict=True)
+    ):
+        unseen = (~np.isin(np.arange(len(X)), bag))[:, None]
+        own = (output(tree, X), model.network_.block_output(number, X.astype(np.float32)))
+        for which, prediction in enumerate(own):
+            sums[which] = sums[which] + np.where(unseen, prediction.reshape(len(X), -1), 0)
+        counts += unseen[:, 0]
+    judged = (counts > 0) & (weight > 0)
+    return [mean_loss(model, total[judged] / counts[judged, None], y[judged], weight[judged]) for total in sums]
+
+
+@st.composite
+def fits(draw):
+    """Draw rows, settings and the way of validation."""
+    classifier = draw(st.booleans())
+    way = draw(st.sampled_from(["oob", "fraction", "given"]))
+    seed = draw(st.integers(0, 2**16))
+    rng = np.random.default_rng(seed)
+    n, d = draw(st.integers(14, 70)), draw(st.integers(1, 4))
+    X = np.column_stack([np.arange(n), rng.normal(size=(n, d)).round(draw(st.integers(0, 3)))])
+    if classifier:
+        y = np.array(["a", "b", "c", "d"])[np.arange(n) * draw(st.integers(2, 4)) // n]
+        rng.shuffle(y)
+    else:
+        y = rng.normal(size=(n, draw(st.integers(1, 2)))) + X[:, 1:2] ** draw(st.integers(0, 2))
+        y = y[:, 0] if y.shape[1] == 1 else y
+    weight = rng.integers(1, 4, n) * 0.5 if draw(st.booleans()) else None
+    kind = WitnessClassifier if classifier else WitnessRegressor
+    model = small(
+        classifier,
+        kind(draw(st.integers(1, 5)), max_leaf_nodes=draw(st.integers(2, 12))),
+        training="independent" if way == "oob" else draw(st.sampled_from(["independent", "joint"])),
+        connectivity=draw(st.sampled_from(["sparse", "full"])),
+        contrast=draw(st.sampled_from([(0.1, 0.1), (1, 1), (10, 1), (1000, 100), ((1, 1), (10, 2))])),
+        learning_rate=draw(st.sampled_from([0.0, 0.01, 0.1, 30.0])),
+        max_epochs=draw(st.integers(0, 3)),
+        loss="log_loss" if classifier else draw(st.sampled_from(["squared_error", "huber", "quantile"])),
+        loss_parameter=None,
+        validation="fraction" if way == "given" else way,
+        validation_fraction=draw(st.sampled_from([0.2, 0.5])),
+        standardize=draw(st.booleans()),
+        random_state=seed,
+    )
+    return model.set_params(loss_parameter=0.8 if model.loss == "quantile" else None), way, X, y, weight
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(fits())
+def test_validation_loss_is_never_worse_than_that_of_the_forest(case):
+    model, way, X, y, weight = case
+    options = {}
+    if way == "given":
+        X_val, y_val, known = X[::3], y[::3], np.setdiff1d(np.arange(len(X)), np.arange(len(X))[::3])
+        options = {"X_val": X_val, "y_val": y_val, "sample_weight_val": None if weight is None else weight[::3]}
+        fit_rows = known
+    else:
+        fit_rows = np.arange(len(X))
+    if way == "given" and isinstance(model, nf.NeuralForestClassifier):
+        assume(set(y[fit_rows]) == set(y))  # a forest cannot be judged on classes that it does not know
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # a learning rate of 30
+        model.fit(X[fit_rows], y[fit_rows], None if weight is None else weight[fit_rows], **options)
+    weight = np.ones(len(X)) if weight is None else weight
+    if way == "oob":
+        forest, network = out_of_bag_losses(model, X, y, weight)
+    else:
+        judges = np.setdiff1d(np.arange(len(X)), model.forest_.rows_seen_)
+        assert len(judges) > 0
+        forest, network = (
+            mean_loss(model, output(m, X[judges]), y[judges], weight[judges]) for m in (model.forest_, model)
+        )
+    assert network <= forest * (1 + 1e-6) + 1e-12
+    assert network == pytest.approx(model.validation_loss_, rel=1e-6, abs=1e-12)
+    assert forest == pytest.approx(model.forest_loss_, rel=1e-6, abs=1e-12)
+
+
+@pytest.mark.parametrize("classifier", [False, True])
+@pytest.mark.parametrize("connectivity", ["sparse", "full"])
+def test_validation_loss_of_boosted_trees_is_not_worse_either(classifier, connectivity):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 3))
+    y = X[:, 0] + rng.normal(size=150)
+    y = (y > 0) + 1 * (y > 1) if classifier else y
+    loss = "log_loss" if classifier else "squared_error"
+    model = small(classifier, boosted(classifier), training="joint", connectivity=connectivity, loss=loss)
+    model.fit(X[:100], y[:100], X_val=X[100:], y_val=y[100:])
+    network, forest = (mean_loss(model, output(m, X[100:]), y[100:], None) for m in (model, model.forest_))
+    assert network <= forest * (1 + 1e-6)
+    assert network == pytest.approx(model.validation_loss_, rel=1e-5)
+
+
+def test_training_wins_where_the_target_is_smooth():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(400, 3))
+    y = X @ [1.0, 2.0, 3.0]
+    for validation in ("oob", "fraction"):
+        model = small(validation=validation, connectivity="full", max_epochs=20).fit(X[:300], y[:300])
+        ours, theirs = (np.mean((m.predict(X[300:]) - y[300:]) ** 2) for m in (model, model.forest_))
+        assert ours < theirs / 2
+        assert model.validation_loss_ < model.forest_loss_ / 2

@@ -1,0 +1,56 @@
+"""The rational tanh."""
+
+import numpy as np
+import pytest
+
+from neuralforest._kernels._jit import kernel
+from neuralforest._kernels.activations import tanh
+from neuralforest._kernels.lanes import LANES, load, store
+
+
+@kernel
+def _tanh(x, slope, out):
+    for i in range(len(x)):
+        store(out, i, tanh(load(x, i) * slope))
+
+
+def evaluate(x, slope=1.0):
+    x = np.asarray(x, np.float32)
+    rows = np.resize(x, (-(-len(x) // LANES), LANES))
+    out = np.empty_like(rows)
+    _tanh(rows, np.float32(slope), out)
+    return out.ravel()[: len(x)]
+
+
+GRID = np.concatenate([np.linspace(-12, 12, 60_001), np.geomspace(1e-30, 1, 5_000), -np.geomspace(1e-30, 1, 5_000)])
+
+
+def test_tanh_is_wrong_by_less_than_5e_7():
+    x = GRID.astype(np.float32)
+    assert np.abs(evaluate(x) - np.tanh(x.astype(np.float64))).max() < 5e-7
+
+
+def test_tanh_of_a_small_number_is_right_in_every_digit_that_counts():
+    x = np.geomspace(1e-30, 1e-2, 3_000).astype(np.float32)
+    np.testing.assert_allclose(evaluate(x), np.tanh(x.astype(np.float64)), rtol=1e-6)
+
+
+@pytest.mark.parametrize("slope", [1.0, 100.0, 1e4, 1e30])
+def test_beyond_8_tanh_is_exactly_one(slope):
+    x = np.array([8, 8.5, 20, 1e6, 3e38]) / (slope if slope < 1e30 else 1)
+    np.testing.assert_array_equal(evaluate(np.concatenate([1.001 * x[:-1], -1.001 * x[:-1]]), slope), [1] * 4 + [-1] * 4)
+
+
+def test_tanh_never_leaves_the_interval_and_never_falls_by_more_than_rounding():
+    y = evaluate(np.sort(GRID))
+    assert np.abs(y).max() == 1
+    assert np.diff(y).min() > -5e-7
+
+
+def test_tanh_is_odd_and_zero_at_zero():
+    np.testing.assert_array_equal(evaluate(-GRID), -evaluate(GRID))
+    assert evaluate([0.0])[0] == 0
+
+
+def test_tanh_keeps_what_is_missing_and_takes_infinity():
+    np.testing.assert_array_equal(evaluate([np.nan, np.inf, -np.inf, 0.0]), [np.nan, 1, -1, 0])

@@ -1,0 +1,58 @@
+"""Trees followed by the kernel, against a walk of one row at a time."""
+
+import numpy as np
+import pytest
+import training_twins
+import twins
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from neuralforest._kernels import traverse
+from neuralforest.network import ForestNetwork
+
+
+def rows_for(ensemble, n, seed):
+    """Rows on thresholds, beside them, missing, and anywhere."""
+    rng = np.random.default_rng(seed)
+    special = np.concatenate([ensemble.threshold, np.nextafter(ensemble.threshold, np.inf), [np.nan, 0.0, -1e30, 1e30]])
+    X = rng.normal(size=(n, ensemble.n_features))
+    mask = rng.random(X.shape) < 0.5
+    X[mask] = rng.choice(special, size=mask.sum())
+    return X.astype(ensemble.compare_dtype)
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(
+    st.lists(st.integers(1, 12), min_size=1, max_size=4).map(tuple),
+    st.integers(1, 40),
+    st.sampled_from(["float32", "float64"]),
+    st.integers(0, 10**6),
+)
+def test_rows_reach_the_leaves_of_a_naive_walk(sizes, n_rows, dtype, seed):
+    ensemble = training_twins.random_ensemble(sizes, n_outputs=2, seed=seed, compare_dtype=dtype)
+    X = rows_for(ensemble, n_rows, seed)
+    expected = twins.leaves(ensemble, X)
+    nodes = ForestNetwork(ensemble)._nodes
+    found = np.full((n_rows, len(sizes)), -1, np.int32)
+    traverse.leaves_of_rows(nodes, ensemble.first_split, ensemble.first_leaf, X, found)
+    np.testing.assert_array_equal(found, expected)
+    trees = np.flatnonzero(np.arange(len(sizes)) % 2 == 0)
+    out = np.ones((n_rows, 2))
+    traverse.add_leaf_values(nodes, ensemble.first_split, ensemble.first_leaf, ensemble.value, trees, X, out)
+    sums = np.ones((n_rows, 2))
+    for tree in trees:
+        sums += ensemble.value[ensemble.first_leaf[tree] + expected[:, tree]]
+    np.testing.assert_array_equal(out, sums)
+
+
+@pytest.mark.parametrize("n_rows", [1023, 1024, 1025, 2049])
+def test_blocks_of_rows_meet_without_a_gap(n_rows):
+    ensemble = training_twins.random_ensemble((3, 2))
+    X = rows_for(ensemble, n_rows, 0)
+    out = np.zeros((n_rows, 1))
+    network = ForestNetwork(ensemble)
+    traverse.add_leaf_values(
+        network._nodes, ensemble.first_split, ensemble.first_leaf, ensemble.value, np.arange(2), X, out
+    )
+    leaves = network.apply(X)
+    np.testing.assert_array_equal(out[:, 0], ensemble.value[leaves[:, 0], 0] + ensemble.value[3 + leaves[:, 1], 0])
