@@ -60,7 +60,7 @@ def _parser() -> argparse.ArgumentParser:
     several: dict[str, Any] = {"nargs": "+", "metavar": "NAME"}
     parser.add_argument("--sets", **several, choices=ALL_SETS, default=ALL_SETS, help=f"of {', '.join(ALL_SETS)}")
     parser.add_argument("--models", **several, choices=MODELS, default=MODELS, help=f"of {shlex.join(MODELS)}")
-    parser.add_argument("--repetitions", type=_positive, help="of every cell; ten by default, fewer where one takes long")
+    parser.add_argument("--repetitions", type=_positive, help="of every cell; ten, or fewer where one takes long")
     parser.add_argument("--jobs", type=_positive, default=os.cpu_count() or 1, help="threads; all cores by default")
     parser.add_argument("--results", type=Path, default=RESULTS, help="file of finished runs; tables go beside it")
     parser.add_argument("--dry-run", action="store_true", help="say what is left to do and how long it will take")
@@ -130,7 +130,7 @@ def _progress() -> Iterator[Any]:
         return
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-    with Progress(TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[left]}")) as bar:
+    with Progress(TextColumn("runs"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[left]}")) as bar:
         task = bar.add_task("runs", total=None, left="")
 
         def report(line: str, place: int, total: int, left: float) -> None:

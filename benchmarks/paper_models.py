@@ -22,7 +22,12 @@ EPOCHS = 100
 N_LEAVES = 64  # K_n of the text's forest: what a depth of 6 allows
 SHARE_OF_ROWS = 0.632  # a_n / n, which the text leaves open: as many different rows as a bootstrap sample has
 
-_LIBRARIES = {"NN": ("torch",), "RF": ("scikit-learn",), "NRF": ("neuralforest", "scikit-learn"), "BART": ("stochtree",)}
+_LIBRARIES = {
+    "NN": ("torch",),
+    "RF": ("scikit-learn",),
+    "NRF": ("neuralforest", "scikit-learn"),
+    "BART": ("stochtree",),
+}
 _CHECKPOINT_FROM = 10_000  # training rows from which a jointly trained full network is worth resuming
 
 Predict = Callable[[NDArray[np.float64]], NDArray[np.float64]]
@@ -120,7 +125,7 @@ def version_of(library: str) -> str:
 def neural_forest(run: Run, forest: Any, jobs: int = 1, epochs: int = EPOCHS) -> nf.NeuralForestRegressor:
     """Return the unfitted estimator of a run."""
     method, connectivity = run.model.split()
-    settings = nf.PAPER_SETTINGS | {"forest": forest, "max_epochs": epochs}
+    settings: dict[str, Any] = {**nf.PAPER_SETTINGS, "forest": forest, "max_epochs": epochs}
     training = {"NRF1": "independent", "NRF2": "joint"}[method]
     return nf.NeuralForestRegressor(
         **settings,
@@ -136,7 +141,8 @@ def _neural_forest(run: Run, parts: Parts, forest: Any, jobs: int, epochs: int) 
     model = neural_forest(run, forest, jobs, epochs)
     unfinished = None
     if run.model == "NRF2 full" and len(parts.train.y) >= _CHECKPOINT_FROM:
-        unfinished = Path(tempfile.gettempdir()) / f"neuralforest-{'-'.join(map(str, run)).replace(' ', '-')}.unfinished"
+        name = "-".join(map(str, run)).replace(" ", "-")
+        unfinished = Path(tempfile.gettempdir()) / f"neuralforest-{name}.unfinished"
         model.set_params(checkpoint=nf.Checkpoint(unfinished, every=5))
     model.fit(*parts.train, X_val=parts.validation.X, y_val=parts.validation.y)
     if unfinished is not None:

@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -35,7 +36,7 @@ def layer_sizes(n_features: int, n_splits: int, n_leaves: int, n_hidden: int) ->
 def gaussian_network(sizes: Sequence[int], generator: torch.Generator) -> nn.Sequential:
     """Return a network with tanh between its layers and every weight and offset drawn from a standard Gaussian."""
     layers: list[nn.Module] = []
-    for inputs, outputs in zip(sizes[:-1], sizes[1:], strict=True):
+    for inputs, outputs in pairwise(sizes):
         layer = nn.Linear(inputs, outputs)
         for parameter in layer.parameters():
             nn.init.normal_(parameter, generator=generator)

@@ -16,14 +16,14 @@ import numpy as np
 from benchmarks.tables import load_expected
 
 SETS = ("auto_mpg", "housing", "crime", "forest_fires", "wisconsin", "concrete", "protein")
-AUTHORS_AUTO_MPG = "auto_mpg_398_authors_loader_zero_rows"  # six rows of zeros with target 0, which their loader leaves in
+AUTHORS_AUTO_MPG = "auto_mpg_398_authors_loader_zero_rows"  # has six rows of zeros, target included
 ALL_SETS = (*SETS, AUTHORS_AUTO_MPG)
 MODELS = ("NN1", "NN2", "NN3", "RF", "NRF1 full", "NRF2 full", "NRF1 sparse", "NRF2 sparse", "BART")
 
 AUTHORS, SLOPE, TEXT = "authors", "authors, slope", "text"
 VARIANTS = {  # of the forest and of what the contrasts mean
-    AUTHORS: "the authors' forest (no bootstrap, all features, depth 6), contrasts multiplied into the weights: their code",
-    SLOPE: "the authors' forest, contrasts as slopes of the activations: what the text says of them",
+    AUTHORS: "the authors' forest (no bootstrap, all features, depth 6), contrasts in the weights, as in their code",
+    SLOPE: "the authors' forest, contrasts as slopes of the activations, as in the text",
     TEXT: "the text's forest (rows drawn without replacement, d/3 features, K leaves), contrasts as slopes",
 }
 
@@ -100,10 +100,7 @@ def plan(sets: Iterable[str] = ALL_SETS, models: Iterable[str] = MODELS, repetit
 
 def _place(run: Run) -> tuple[int, int, int, int, int]:
     dense = run.model in _DENSE or run.model in _NETWORKS
-    if dense:
-        stage = 3 if run.model in _NETWORKS else 2
-    else:
-        stage = 1 if run.model == "BART" else 0
+    stage = {"BART": 1, "NRF2 full": 2, **dict.fromkeys(_NETWORKS, 3)}.get(run.model, 0)
     if run.data == "protein":
         stage = 6 if dense else stage + 4
     later = int(dense and run.repetition >= 3)  # three of every cell before ten of any

@@ -107,7 +107,7 @@ def test_joblib_memory_maps_a_model(tmp_path):
 def test_parameters_can_be_read_and_set_and_every_one_has_a_rule(classifier):
     model = small(classifier)
     parameters = model.get_params(deep=False)
-    assert set(parameters) - {"forest", "random_state"} == set(_RULES) - (set() if classifier else {"class_weight"})
+    assert set(parameters) - {"forest"} == set(_RULES) - {"n_epochs"} - (set() if classifier else {"class_weight"})
     assert model.set_params(forest__max_depth=3, max_epochs=7).get_params()["forest__max_depth"] == 3
     assert model.max_epochs == 7
     assert model.forest.max_depth == 3

@@ -27,7 +27,10 @@ LANES = 32
 
 _FLOAT = ir.FloatType()
 _VECTOR = ir.VectorType(_FLOAT, LANES)
-_FLAGS = tuple(sorted(FAST_MATH))
+_SUM_FLAGS = tuple(sorted(FAST_MATH))
+# Sums of vectors keep their order. Otherwise a unit would depend, in its last bit, on whether it is computed together with
+# three others or alone, and so on the number of threads.
+_FLAGS = tuple(sorted(FAST_MATH - {"reassoc"}))
 
 
 class Lanes(types.Type):  # type: ignore[misc]
@@ -98,7 +101,7 @@ def total(context: Any, vector: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         kind = ir.FunctionType(_FLOAT, [_FLOAT, _VECTOR])
         reduce = cgutils.get_or_insert_function(builder.module, kind, f"llvm.vector.reduce.fadd.v{LANES}f32")
-        return builder.call(reduce, [ir.Constant(_FLOAT, -0.0), arguments[0]], fastmath=_FLAGS)
+        return builder.call(reduce, [ir.Constant(_FLOAT, -0.0), arguments[0]], fastmath=_SUM_FLAGS)
 
     return types.float32(lanes), generate
 

@@ -139,7 +139,7 @@ class NeuralForest(BaseEstimator):
         if not hasattr(self, "network_"):
             return self.fit(X, y, sample_weight)
         with _unchanged_on_error(self):
-            check_parameters(self.get_params(deep=False) | {"max_epochs": n_epochs}, self._classifier)
+            check_parameters(self.get_params(deep=False) | {"n_epochs": n_epochs}, self._classifier)
             table = read_table(self, Rows(X, y, sample_weight), reset=False)
             data = self._training_data(self.network_, table, Split(np.arange(table.n_rows), np.arange(table.n_rows)))
             settings = replace(self._settings(_seeds(self.random_state)[2]), max_epochs=n_epochs)

@@ -87,6 +87,7 @@ _RULES: dict[str, Rule] = {
     "schedule": _one_of("constant", "cosine", "one_cycle"),
     "batch_size": _whole_number(1),
     "max_epochs": _whole_number(0),
+    "n_epochs": _whole_number(0),  # of partial_fit
     "weight_decay": (lambda value: _is_number(value) and value >= 0, "a number of at least 0"),
     "loss": _one_of("auto", "squared_error", "huber", "quantile"),
     "loss_parameter": _or_none(_number_above(0), "the loss's own default"),
@@ -105,6 +106,12 @@ _RULES: dict[str, Rule] = {
     "n_jobs": (
         lambda value: value is None or (isinstance(value, Integral) and not isinstance(value, bool) and value != 0),
         "a number of threads, negative to count from all processors, or None; 0 has no meaning",
+    ),
+    "random_state": (
+        lambda value: (
+            value is None or isinstance(value, np.random.RandomState) or (_whole_number(0)[0](value) and value < 2**32)
+        ),
+        "a whole number from 0 to 2**32 - 1, a RandomState, or None",
     ),
     "verbose": (
         lambda value: isinstance(value, (Integral, np.bool_)) and int(value) >= 0,

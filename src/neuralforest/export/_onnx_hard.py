@@ -8,7 +8,8 @@ from onnx import numpy_helper
 
 from neuralforest.exceptions import UnsupportedModelError
 from neuralforest.export._graph import Graph
-from neuralforest.export._view import HardTrees, View, hard_trees
+from neuralforest.export._nodes import Nodes, nodes_of
+from neuralforest.export._view import View
 
 
 def add_hard_trees(graph: Graph, view: View, x: str) -> str:
@@ -16,10 +17,10 @@ def add_hard_trees(graph: Graph, view: View, x: str) -> str:
     e = view.ensemble
     if e.compare_dtype == "float64" and graph.dtype == "float32":
         raise UnsupportedModelError(
-            "the trees of this model compare in float64, and a graph in float32 would round X before it compares, which "
-            "sends rows near a threshold to the wrong side: export it with dtype='float64'"
+            "the trees of this model compare in float64, and a graph in float32 would round X before it compares: rows "
+            "near a threshold would go to the wrong side; export it with dtype='float64'"
         )
-    trees = hard_trees(e, view.hard_trees)
+    trees = nodes_of(e, view.hard_trees)
     value = graph.number(trees.value - view.mixture.hard_center)
     if len(trees.feature):
         leaf = graph.add("TreeEnsembleRegressor", graph.cast(x, e.compare_dtype), **_attributes(trees))  # (rows, trees)
@@ -37,12 +38,14 @@ def _zeros(graph: Graph, x: str) -> str:
     return graph.add("ConstantOfShape", shape)
 
 
-def _attributes(trees: HardTrees) -> dict[str, Any]:
-    """Return the trees as a TreeEnsembleRegressor with one target a tree, which is the number of the leaf in its tree."""
+def _attributes(trees: Nodes) -> dict[str, Any]:
+    """Return a TreeEnsembleRegressor with one target a tree: the number of the leaf inside its tree."""
     n_splits, n_leaves = len(trees.feature), len(trees.value)
     size = np.diff(trees.first_leaf)
     tree = np.concatenate([trees.tree_of_split, np.repeat(np.arange(len(size)), size)])  # of every node
     order = np.argsort(tree, kind="stable")  # tree by tree, roots first
+    number = np.empty_like(order)  # of a node, counted inside its tree
+    number[order] = np.arange(len(order)) - np.repeat(2 * trees.first_leaf[:-1] - np.arange(len(size)), 2 * size - 1)
     order = order[size[tree[order]] > 1]  # a tree that is one leaf has no node: its target stays 0
     leaf = order[order >= n_splits]
 
@@ -52,14 +55,14 @@ def _attributes(trees: HardTrees) -> dict[str, Any]:
     return {
         "n_targets": len(size),
         "nodes_treeids": tree[order].tolist(),
-        "nodes_nodeids": order.tolist(),
+        "nodes_nodeids": number[order].tolist(),
         "nodes_featureids": of_nodes(trees.feature).tolist(),
-        "nodes_truenodeids": of_nodes(trees.left).tolist(),
-        "nodes_falsenodeids": of_nodes(trees.right).tolist(),
+        "nodes_truenodeids": of_nodes(number[trees.left]).tolist(),
+        "nodes_falsenodeids": of_nodes(number[trees.right]).tolist(),
         "nodes_missing_value_tracks_true": of_nodes(trees.missing_left.astype(np.int64)).tolist(),
         "nodes_modes": np.where(order < n_splits, "BRANCH_LEQ", "LEAF").tolist(),
         "target_treeids": tree[leaf].tolist(),
-        "target_nodeids": leaf.tolist(),
+        "target_nodeids": number[leaf].tolist(),
         "target_ids": tree[leaf].tolist(),
         **_numbers("nodes_values", of_nodes(trees.threshold)),
         **_numbers("target_weights", (leaf - n_splits - trees.first_leaf[tree[leaf]]).astype(trees.threshold.dtype)),

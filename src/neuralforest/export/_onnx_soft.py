@@ -1,4 +1,4 @@
-"""Soft trees as ONNX operators. Rows of X stand in columns here: a unit's outputs are contiguous, whatever the batch."""
+"""Soft trees as ONNX operators. Rows of X stand in columns here, so that the outputs of a unit are contiguous."""
 
 from collections.abc import Iterator
 
@@ -26,7 +26,7 @@ gather of whole paths, in place of one a level, is 3 to 12 times slower than eit
 """
 
 _GROUP = 1024
-"""Units of a layer that are computed together. More need more memory for many rows, fewer more operators for one row."""
+"""Units of a layer that are computed together: more need more memory a row, fewer need more operators."""
 
 
 def add_soft_trees(graph: Graph, view: View, x: str, form: str) -> str:
@@ -59,7 +59,7 @@ class _Inputs:
         soft = view.network.soft
         assert soft is not None
         self.full = soft.connectivity == "full"
-        # In float64 whatever the graph's dtype, as the network does it: what is lost here is multiplied with the contrast.
+        # In float64 whatever the graph's dtype, as the network does it: the contrast multiplies what is lost here.
         x = graph.add("Sub", graph.cast(x, "float64"), graph.constant(soft.center))
         x = graph.add("Div", x, graph.constant(soft.scale))
         x = graph.add("Clip", x, graph.constant(np.float64(-FAR)), graph.constant(np.float64(FAR)))
@@ -111,7 +111,7 @@ def _dense_cells(graph: Graph, view: View, inputs: _Inputs, cells: list[Cell]) -
     n_leaves = max(cell.n_leaves for cell in cells)
     splits = {"feature": (n_splits,), "missing": (n_splits,), "W1": (n_splits, cells[0].W1.shape[1]), "b1": (n_splits,)}
     layer1 = {name: _padded(cells, name, shape) for name, shape in splits.items()}
-    u = _splits(graph, view, inputs, **{name: np.concatenate(parts) for name, parts in layer1.items()})  # type: ignore[arg-type]
+    u = _splits(graph, view, inputs, **{name: np.concatenate(parts) for name, parts in layer1.items()})
     u = graph.add("Reshape", u, graph.constant(np.array([len(cells), n_splits, -1])))
     factor = 2 * np.float64(view.network.structure.contrast2)
     W2, b2 = _padded(cells, "W2", (n_leaves, n_splits)), _padded(cells, "b2", (n_leaves,))

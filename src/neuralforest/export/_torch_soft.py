@@ -52,11 +52,11 @@ class SoftTrees(nn.Module):
         starts = [s.first_parameter[block] + np.array(layer_offsets(s, block)) for block in view.soft_blocks]
         names = "w1", "b1", "w2", "b2", "w_out", "b_out"
         where = [[np.arange(a, b) for a, b in pairwise(start)] for start in starts]
-        self.positions = {name: np.concatenate(parts) for name, parts in zip(names, zip(*where, strict=True), strict=True)}
-        shapes = {"w1": (len(self.feature), -1) if self.full else (-1,), "w_out": (-1, n_outputs)}
+        self.positions = {name: np.concatenate([parts[i] for parts in where]) for i, name in enumerate(names)}
+        width = (view.ensemble.n_features,) if self.full else ()
+        shapes = {"w1": (len(self.feature), *width), "w_out": (-1, n_outputs)}
         for name in names[:5]:
-            shape = shapes.get(name, (-1,))
-            weights = p[self.positions[name]].reshape((0, view.ensemble.n_features) if 0 in shape else shape)
+            weights = p[self.positions[name]].reshape(shapes.get(name, (-1,)))
             self.register_parameter(name, nn.Parameter(torch.from_numpy(weights)))
         self.register_buffer("start", self.w_out.detach().clone())
         offsets = p[self.positions["b_out"]].reshape(-1, n_outputs)

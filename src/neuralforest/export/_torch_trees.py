@@ -3,7 +3,8 @@
 import torch
 from torch import Tensor, nn
 
-from neuralforest.export._view import View, hard_trees
+from neuralforest.export._nodes import nodes_of
+from neuralforest.export._view import View
 
 
 class HardTrees(nn.Module):
@@ -11,7 +12,7 @@ class HardTrees(nn.Module):
 
     def __init__(self, view: View) -> None:
         super().__init__()
-        trees = hard_trees(view.ensemble, view.hard_trees)
+        trees = nodes_of(view.ensemble, view.hard_trees)
         n_splits, n_leaves = len(trees.feature), len(trees.value)
         leaves = torch.arange(n_splits, n_splits + n_leaves)
         zeros = torch.zeros(n_leaves, dtype=torch.int64)

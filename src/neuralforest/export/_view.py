@@ -1,4 +1,4 @@
-"""What every export needs of a model: its hidden layers cut into cells, its hard trees, and how they make a prediction."""
+"""What every export needs to know of a model: its hidden layers in cells, and how trees make a prediction."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -60,7 +60,8 @@ class View:
             constant = getattr(model, "_constant", None)
             return cls(network, np.broadcast_to(np.nan if constant is None else constant, network.ensemble.n_outputs))
         if hasattr(model, "fit") and hasattr(type(model), "_classifier"):
-            raise NotFittedError(f"a model is exported after it was fitted, and this {type(model).__name__} was not: call fit")
+            name = type(model).__name__
+            raise NotFittedError(f"a model must be fitted before it is exported, and this {name} is not: call fit")
         raise UnsupportedModelError(
             f"a fitted NeuralForestRegressor, NeuralForestClassifier or ForestNetwork can be exported, got a "
             f"{type(model).__name__}; neuralforest.convert makes a ForestNetwork of a tree model"
@@ -104,7 +105,7 @@ class View:
         center = np.concatenate(values).mean(axis=0) if centered else np.zeros(e.n_outputs)
         shift = share * len(values) * center
         if mean or self.network.hard.all():  # soft blocks of a sum carry the base score themselves
-            shift = shift + e.base_score
+            shift = shift + np.asarray(e.base_score)
         factor = np.zeros(e.n_outputs)
         if soft is not None and len(self.soft_blocks):
             trees = e.n_trees // self.network.n_blocks  # of a block
@@ -155,7 +156,8 @@ class View:
         own = slice(e.first_split[first], e.first_split[last])
         W_out, offset = w_out.reshape(-1, e.n_outputs).T, b_out.astype(np.float64)
         if self.softmax_head:
-            W_out = scipy.linalg.block_diag(*np.split(W_out, e.first_leaf[first + 1 : last] - e.first_leaf[first], axis=1))
+            of_trees = np.split(W_out, e.first_leaf[first + 1 : last] - e.first_leaf[first], axis=1)
+            W_out = scipy.linalg.block_diag(*of_trees)
         else:
             offset = offset.reshape(-1, e.n_outputs).sum(axis=0)
         W1, W2 = w1.reshape(len(b1), e.n_features), w2.reshape(len(b2), len(b1))
@@ -164,72 +166,14 @@ class View:
 
 def merge(cells: list[Cell], softmax_head: bool) -> Cell:
     """Lay sparse cells end to end as one."""
-    W_out = [cell.W_out for cell in cells]
-    offset = [cell.offset for cell in cells]
+    W_out, offset = [cell.W_out for cell in cells], [cell.offset for cell in cells]
     return Cell(
-        *(np.concatenate(columns) for columns in list(zip(*cells, strict=True))[:4]),
-        scipy.sparse.block_diag([cell.W2 for cell in cells], format="csr"),
-        np.concatenate([cell.b2 for cell in cells]),
-        scipy.linalg.block_diag(*W_out) if softmax_head else np.concatenate(W_out, axis=1),
-        np.concatenate(offset) if softmax_head else np.sum(offset, axis=0),
+        feature=np.concatenate([cell.feature for cell in cells]),
+        missing=np.concatenate([cell.missing for cell in cells]),
+        W1=np.concatenate([cell.W1 for cell in cells]),
+        b1=np.concatenate([cell.b1 for cell in cells]),
+        W2=scipy.sparse.block_diag([cell.W2 for cell in cells], format="csr"),
+        b2=np.concatenate([cell.b2 for cell in cells]),
+        W_out=scipy.linalg.block_diag(*W_out) if softmax_head else np.concatenate(W_out, axis=1),
+        offset=np.concatenate(offset) if softmax_head else np.sum(offset, axis=0),
     )
-
-
-class HardTrees(NamedTuple):
-    """Trees as nodes with child pointers: all splits first, then all leaves, counted over the trees given."""
-
-    feature: NDArray[np.int64]  # (splits,)
-    threshold: NDArray[np.floating]  # (splits,), in the dtype that X is compared in
-    missing_left: NDArray[np.bool_]  # (splits,)
-    left: NDArray[np.int64]  # (splits,): node number, a split's or after those a leaf's
-    right: NDArray[np.int64]  # (splits,)
-    root: NDArray[np.int64]  # (trees,)
-    tree_of_split: NDArray[np.int64]  # (splits,)
-    value: NDArray[np.float64]  # (leaves, outputs)
-    first_leaf: NDArray[np.int64]  # (trees + 1,)
-    depth: int
-
-
-def hard_trees(ensemble: TreeEnsemble, trees: NDArray[np.int64]) -> HardTrees:
-    """Return some trees of an ensemble as nodes."""
-    e = ensemble
-    size = np.diff(e.first_split)[trees]
-    first_split, first_leaf = _offsets(size), _offsets(size + 1)
-    tree = np.repeat(np.arange(len(trees)), size)
-    k = np.arange(len(tree)) + (e.first_split[trees] - first_split[:-1])[tree]  # the same splits in the ensemble
-    begin, middle, end = (array[k].astype(np.int64) for array in (e.begin, e.middle, e.end))
-    number, leaf0 = np.arange(len(k)), len(k) + first_leaf[:-1][tree]
-    leaf = np.arange(first_leaf[-1]) + np.repeat(e.first_leaf[trees] - first_leaf[:-1], size + 1)
-    return HardTrees(
-        feature=e.feature[k].astype(np.int64),
-        threshold=rounded_down(e.threshold[k], e.compare_dtype),
-        missing_left=e.missing_left[k],
-        left=np.where(middle - begin > 1, number + 1, leaf0 + begin),
-        right=np.where(end - middle > 1, number + middle - begin, leaf0 + middle),
-        root=np.where(size > 0, first_split[:-1], len(k) + first_leaf[:-1]),
-        tree_of_split=tree,
-        value=e.value[leaf],
-        first_leaf=first_leaf,
-        depth=int(e.depth[leaf].max(initial=0)),
-    )
-
-
-def rounded_down(threshold: NDArray[np.float64], dtype: str) -> NDArray[np.floating]:
-    """Return thresholds in a dtype such that x <= threshold is what it was for every x of that dtype.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from neuralforest.export._view import rounded_down
-    >>> bool(np.float32(0.7) <= 0.7), bool(np.float32(0.7) <= rounded_down(np.array([0.7]), "float32")[0])
-    (True, True)
-    >>> bool(np.float32(0.1) <= 0.1), bool(np.float32(0.1) <= rounded_down(np.array([0.1]), "float32")[0])
-    (False, False)
-    """
-    with np.errstate(over="ignore"):
-        rounded = threshold.astype(dtype)
-    return np.where(rounded > threshold, np.nextafter(rounded, np.dtype(dtype).type(-np.inf)), rounded)
-
-
-def _offsets(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
-    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)

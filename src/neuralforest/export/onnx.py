@@ -33,9 +33,9 @@ def to_onnx(
 ) -> onnx.ModelProto:
     """Return a model as an ONNX graph, and write it to a file if a path is given.
 
-    The input is `X`, (rows, features), where NaN is a missing value. The output is `prediction`, (rows, outputs), or for
-    classes `label`, (rows,), and `probabilities`, (rows, classes). Scales, links and labels are part of the graph, and all
-    weights are inside of it.
+    The input is `X`, (rows, features), where NaN is a missing value. The output is `prediction`, (rows, outputs), or
+    for classes `label`, (rows,), and `probabilities`, (rows, classes). Scales, links and labels are part of the graph,
+    and all weights are inside of it.
 
     Parameters
     ----------
@@ -43,8 +43,8 @@ def to_onnx(
         Hard or soft, or some of both.
     path : path of a file, optional
     dtype : "float32" or "float64"
-        Of X, of the computation and of its outputs. Trees that compare in float64 (of HistGradientBoosting) and were kept
-        as trees need "float64".
+        Of X, of the computation and of its outputs. Trees that compare in float64 (of HistGradientBoosting) and were
+        kept as trees need "float64".
     opset : int
         Version of the ONNX operators.
     form : "auto", "dense" or "sparse"
@@ -130,6 +130,6 @@ def _probability(graph: Graph, link: str, score: str) -> str:
         second = graph.add("Mul", graph.add("Add", erf, graph.number(1.0)), graph.number(0.5))
     else:
         raise UnsupportedModelError(
-            "a probit link needs the error function, which runtimes have in float32 only: export it with dtype='float32'"
+            "a probit link needs the error function, which runtimes have in float32 only: use dtype='float32'"
         )
     return graph.add("Concat", graph.add("Sub", graph.number(1.0), second), second, axis=1)

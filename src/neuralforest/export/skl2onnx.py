@@ -1,6 +1,6 @@
 """Pipelines that end in our estimators, exported by skl2onnx. Needs the libraries onnx and skl2onnx."""
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -24,7 +24,8 @@ _OPSET = 21  # the newest that is tested here
 def register() -> None:
     """Tell skl2onnx how to export NeuralForestRegressor and NeuralForestClassifier. Call it once, before the export.
 
-    The graph is the one that `to_onnx` builds, in the dtype of its input: float64 for DoubleTensorType, or else float32.
+    The graph is the one that `to_onnx` builds, in float64 where its input is a DoubleTensorType, or else in
+    float32.
 
     Examples
     --------
@@ -50,7 +51,7 @@ def register() -> None:
     )
 
 
-def _dtype(operator: Any) -> str:
+def _dtype(operator: Any) -> Literal["float32", "float64"]:
     return "float64" if isinstance(operator.inputs[0].type, DoubleTensorType) else "float32"
 
 

@@ -1,4 +1,4 @@
-"""A model as a torch module: to train it there, or as a layer of a larger network; and back. Needs the library torch."""
+"""A model as a torch module, to be trained there or to be a layer of a larger network. Needs the library torch."""
 
 from typing import Any
 
@@ -66,8 +66,8 @@ def to_torch(model: Any) -> ForestModule:
     """Return a model as a torch module that computes the same.
 
     The weights of soft trees are parameters, in float32, one for each connection that the network has. Trees that the
-    guard kept as they were are constants. The module takes X as (rows, features), where NaN is a missing value, and returns
-    predictions, (rows, outputs), or probabilities, (rows, classes).
+    guard kept as they were are constants. The module takes X as (rows, features), where NaN is a missing value, and
+    returns predictions, (rows, outputs), or probabilities, (rows, classes).
 
     Parameters
     ----------
@@ -79,8 +79,8 @@ def to_torch(model: Any) -> ForestModule:
 
     Notes
     -----
-    Inputs are scaled in float64, as the network does it. Call ``.float()`` before moving the module to a device that has no
-    float64; what is lost is the last digit of X.
+    Inputs are scaled in float64, as the network does it. Call ``.float()`` before moving the module to a device that
+    has no float64; what is lost is the last digit of X.
 
     Examples
     --------

@@ -112,6 +112,6 @@ class ImportanceDisplay:
             ax.set_xlabel("importance (percent)")
             ax.set_ylabel("feature")
             left_out = len(self.names) - len(order)
-            title = f"{left_out} less important features are not drawn" if left_out else None
+            title = f"{left_out} features below these" if left_out else None
             ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, title=title, alignment="left")
         return self

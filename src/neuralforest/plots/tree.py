@@ -168,12 +168,17 @@ class TreeDisplay:
         return f"{leaves.stop - leaves.start} leaves, mean {before}" + ("" if self.change.kept else f" → {after}")
 
     @property
+    def _cut_nodes(self) -> list[int]:
+        nodes: list[int] = np.flatnonzero(~self.nodes.is_leaf & (self.nodes.depth == self.max_depth)).tolist()
+        return nodes
+
+    @property
     def layout(self) -> TreeLayout:
         """Where the boxes stand."""
         texts, shown = self.texts, self.nodes.depth <= self.max_depth
         splits = [texts[i] for i in np.flatnonzero(shown & ~self.nodes.is_leaf & (self.nodes.depth < self.max_depth))]
         ends = [texts[i] for i in np.flatnonzero(shown & self.nodes.is_leaf)]
-        ends += [self._cut_text(i) for i in np.flatnonzero(~self.nodes.is_leaf & (self.nodes.depth == self.max_depth))]
+        ends += [self._cut_text(i) for i in self._cut_nodes]
         return tree_layout(self.nodes, _style.box_size(splits), _style.box_size(ends), self.max_depth)
 
     @property

@@ -1,0 +1,68 @@
+"""Hard trees as nodes with child pointers, for runtimes that walk down a tree."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuralforest.ensemble import TreeEnsemble
+
+
+class Nodes(NamedTuple):
+    """Nodes of some trees: all splits first, then all leaves."""
+
+    feature: NDArray[np.int64]  # (splits,)
+    threshold: NDArray[np.floating]  # (splits,), in the dtype that X is compared in
+    missing_left: NDArray[np.bool_]  # (splits,)
+    left: NDArray[np.int64]  # (splits,): node number, a split's or after those a leaf's
+    right: NDArray[np.int64]  # (splits,)
+    root: NDArray[np.int64]  # (trees,)
+    tree_of_split: NDArray[np.int64]  # (splits,)
+    value: NDArray[np.float64]  # (leaves, outputs)
+    first_leaf: NDArray[np.int64]  # (trees + 1,)
+    depth: int
+
+
+def nodes_of(ensemble: TreeEnsemble, trees: NDArray[np.int64]) -> Nodes:
+    """Return some trees of an ensemble as nodes."""
+    e = ensemble
+    size = np.diff(e.first_split)[trees]
+    first_split, first_leaf = _offsets(size), _offsets(size + 1)
+    tree = np.repeat(np.arange(len(trees)), size)
+    k = np.arange(len(tree)) + (e.first_split[trees] - first_split[:-1])[tree]  # the same splits in the ensemble
+    begin, middle, end = (array[k].astype(np.int64) for array in (e.begin, e.middle, e.end))
+    number, leaf0 = np.arange(len(k)), len(k) + first_leaf[:-1][tree]
+    leaf = np.arange(first_leaf[-1]) + np.repeat(e.first_leaf[trees] - first_leaf[:-1], size + 1)
+    return Nodes(
+        feature=e.feature[k].astype(np.int64),
+        threshold=rounded_down(e.threshold[k], e.compare_dtype),
+        missing_left=e.missing_left[k],
+        left=np.where(middle - begin > 1, number + 1, leaf0 + begin),
+        right=np.where(end - middle > 1, number + middle - begin, leaf0 + middle),
+        root=np.where(size > 0, first_split[:-1], len(k) + first_leaf[:-1]),
+        tree_of_split=tree,
+        value=e.value[leaf],
+        first_leaf=first_leaf,
+        depth=int(e.depth[leaf].max(initial=0)),
+    )
+
+
+def rounded_down(threshold: NDArray[np.float64], dtype: str) -> NDArray[np.floating]:
+    """Return thresholds in a dtype such that x <= threshold is what it was for every x of that dtype.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from neuralforest.export._nodes import rounded_down
+    >>> bool(np.float32(0.7) <= 0.7), bool(np.float32(0.7) <= rounded_down(np.array([0.7]), "float32")[0])
+    (True, True)
+    >>> bool(np.float32(0.1) <= 0.1), bool(np.float32(0.1) <= rounded_down(np.array([0.1]), "float32")[0])
+    (False, False)
+    """
+    with np.errstate(over="ignore"):
+        rounded = threshold.astype(dtype)
+    return np.where(rounded > threshold, np.nextafter(rounded, np.dtype(dtype).type(-np.inf)), rounded)
+
+
+def _offsets(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)

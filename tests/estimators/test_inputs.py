@@ -1,0 +1,264 @@
+"""What rows, weights and labels mean to the estimators, and what comes out for them."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse
+import scipy.special
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+
+from small_models import boosted, classification, forest, output, problem, regression, small, small_boosted
+
+BOTH = pytest.mark.parametrize("classifier", [False, True], ids=["regressor", "classifier"])
+VALIDATION = pytest.mark.parametrize("validation", ["oob", "fraction"])
+
+
+# Weights.
+
+
+@BOTH
+@VALIDATION
+def test_rows_of_weight_0_leave_no_trace(classifier, validation):
+    X, y = problem(classifier)
+    weight = np.where(np.arange(len(X)) % 3, 1.0, 0.0)
+    other_X, other_y = (np.where((weight > 0)[:, None], X, 77.0), np.where(weight > 0, y, y[1]))
+    fitted = [small(classifier, validation=validation).fit(*rows, weight) for rows in ((X, y), (other_X, other_y))]
+    assert output(fitted[0], X).tobytes() == output(fitted[1], X).tobytes()
+
+
+@BOTH
+@VALIDATION
+@pytest.mark.parametrize("factor", [2.0**-1000, 2.0**900])
+def test_only_the_ratios_of_weights_matter(classifier, validation, factor):
+    X, y = problem(classifier)
+    weight = np.random.default_rng(0).uniform(0.5, 2, len(X))
+    fitted = [small(classifier, validation=validation).fit(X, y, w) for w in (weight, factor * weight)]
+    assert output(fitted[0], X).tobytes() == output(fitted[1], X).tobytes()
+
+
+@VALIDATION
+def test_heavy_rows_are_predicted_better(validation):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 2))
+    heavy = np.arange(200) % 2 == 0
+    y = np.where(heavy, X[:, 0], -X[:, 0])  # the same rows, opposite answers
+    model = small(validation=validation).fit(X, y, sample_weight=np.where(heavy, 20.0, 1.0))
+    error = (model.predict(X) - y) ** 2
+    assert error[heavy].mean() < error[~heavy].mean() / 10
+
+
+def test_class_weights_are_weights_of_rows():
+    X, y = classification()
+    y = np.minimum(y, 1)
+    factors = {0: 3.0, 1: 0.25}
+    by_class = small(classifier=True, class_weight=factors).fit(X, y)
+    by_row = small(classifier=True).fit(X, y, sample_weight=np.where(y == 0, 3.0, 0.25))
+    assert by_class.predict_proba(X).tobytes() == by_row.predict_proba(X).tobytes()
+    balanced = small(classifier=True, class_weight="balanced").fit(X, y)
+    counts = np.bincount(y)
+    by_row = small(classifier=True).fit(X, y, sample_weight=len(y) / (2 * counts[y]))
+    assert balanced.predict_proba(X).tobytes() == by_row.predict_proba(X).tobytes()
+
+
+def test_class_weights_are_measured_on_the_rows_to_learn_from():
+    X, y = classification()
+    y = np.minimum(y, 1)
+    counts = np.bincount(y)
+    balanced = small(classifier=True, class_weight="balanced").fit(X, y, X_val=X[:9], y_val=y[:9])
+    weight = len(y) / (2 * counts)
+    by_row = small(classifier=True).fit(X, y, weight[y], X_val=X[:9], y_val=y[:9], sample_weight_val=weight[y[:9]])
+    assert balanced.validation_loss_ == by_row.validation_loss_
+
+
+def test_a_heavy_class_is_predicted_more_often():
+    X, y = classification()
+    shares = [(small(True, class_weight={2: w}).fit(X, y).predict(X) == 2).mean() for w in (0.01, 1, 100)]
+    assert shares[0] < shares[1] < shares[2]
+
+
+# Targets.
+
+
+@pytest.mark.parametrize("training", ["independent", "joint"])
+def test_several_targets_of_any_units_are_predicted_at_once(training):
+    X, y = regression(200)
+    targets = np.column_stack([y, 1e6 * X[:, 2] + 1e9, 1e-3 * X[:, 3]])
+    source = forest(n_estimators=10, max_leaf_nodes=32)
+    model = small(source=source, training=training, connectivity="full", max_epochs=20).fit(X, targets)
+    prediction = model.predict(X)
+    assert prediction.shape == targets.shape
+    assert np.corrcoef(prediction[:, 1], targets[:, 1])[0, 1] > 0.9
+    assert model.predict_quantiles(X[:5], (0.1, 0.5, 0.9)).shape == (5, 3, 3)
+
+
+def test_targets_of_like_units_are_all_learnt():
+    X, y = regression(300)
+    targets = np.column_stack([y, X[:, 2]])
+    model = small(connectivity="full", max_epochs=30).fit(X[:200], targets[:200])
+    ours, theirs = (((m.predict(X[200:]) - targets[200:]) ** 2).mean(axis=0) for m in (model, model.forest_))
+    assert (ours < theirs).all()
+
+
+def test_a_column_of_targets_is_a_vector():
+    X, y = regression()
+    with pytest.warns(match="column-vector y was passed"):
+        model = small().fit(X, y[:, None])
+    assert model.predict(X).tobytes() == small().fit(X, y).predict(X).tobytes()
+
+
+LABELS = {
+    "strings": np.array(["ant", "bee", "cat"]),
+    "objects": np.array(["a", "bb", "ccc"], dtype=object),
+    "numbers": np.array([-7, 0, 12]),
+    "floats": np.array([-1.0, 2.0, 5.0]),
+}
+
+
+@pytest.mark.parametrize("make", [small, small_boosted])
+@pytest.mark.parametrize("kind", LABELS)
+def test_labels_of_any_kind_come_back(make, kind):
+    X, y = classification()
+    labels = LABELS[kind]
+    model, plain = make(classifier=True).fit(X, labels[y]), make(classifier=True).fit(X, y)
+    np.testing.assert_array_equal(model.classes_, labels)
+    assert model.predict_proba(X).tobytes() == plain.predict_proba(X).tobytes()
+    np.testing.assert_array_equal(model.predict(X), labels[plain.predict(X)])
+    assert model.score(X, labels[y]) > 0.6
+
+
+@pytest.mark.parametrize("make", [small, small_boosted])
+def test_labels_may_be_true_and_false(make):
+    X, y = classification()
+    model = make(classifier=True).fit(X, y > 0)
+    assert model.predict(X).dtype == bool
+    assert model.score(X, y > 0) > 0.8
+
+
+@pytest.mark.parametrize("training", ["independent", "joint"])
+@pytest.mark.parametrize("source", [forest, boosted, lambda _: HistGradientBoostingClassifier(max_iter=4)])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_probabilities_sum_to_1(training, source, classes):
+    X, y = classification(classes=classes)
+    model = small(True, source(True), training=training if source is forest else "joint").fit(X, y)
+    probability = model.predict_proba(X + np.random.default_rng(0).normal(size=X.shape))
+    assert probability.shape == (len(X), classes)
+    assert (probability >= 0).all()
+    np.testing.assert_allclose(probability.sum(axis=1), 1, atol=1e-6)
+    np.testing.assert_array_equal(model.predict(X), model.predict_proba(X).argmax(axis=1))
+    np.testing.assert_array_equal(model.predict_log_proba(X), np.log(model.predict_proba(X)))
+
+
+def test_only_boosted_classifiers_have_a_decision_function():
+    X, y = classification()
+    for model in (small(classifier=True), small(classifier=True).fit(X, y), small_boosted().fit(X, y)):
+        assert not hasattr(model, "decision_function")
+    model = small_boosted(classifier=True)
+    assert hasattr(model, "decision_function")
+    scores = model.fit(X, y).decision_function(X)
+    np.testing.assert_allclose(scipy.special.softmax(scores, axis=1), model.predict_proba(X))
+    model.fit(X, y > 0)
+    np.testing.assert_allclose(scipy.special.expit(model.decision_function(X)), model.predict_proba(X)[:, 1])
+    assert model.decision_function(X).shape == (len(X),)
+
+
+# Features.
+
+
+@BOTH
+@pytest.mark.parametrize("kind", [scipy.sparse.csr_array, scipy.sparse.csr_matrix, scipy.sparse.csc_array])
+def test_sparse_rows_mean_what_dense_ones_mean(classifier, kind):
+    X, y = problem(classifier)
+    X = np.where(X > 0.3, X, 0).astype(np.float32).astype(float)
+    dense = small(classifier).fit(X[:90], y[:90], X_val=X[90:], y_val=y[90:])
+    sparse = small(classifier).fit(kind(X[:90]), y[:90], X_val=kind(X[90:]), y_val=y[90:])
+    assert output(sparse, kind(X)).tobytes() == output(dense, X).tobytes() == output(sparse, X).tobytes()
+    mixed = small(classifier).fit(kind(X[:90]), y[:90], X_val=X[90:], y_val=y[90:])
+    assert output(mixed, X).tobytes() == output(dense, X).tobytes()
+    updated = sparse.partial_fit(kind(X), y), dense.partial_fit(X, y)
+    assert output(updated[0], X).tobytes() == output(updated[1], X).tobytes()
+
+
+@BOTH
+@pytest.mark.parametrize("training", ["independent", "joint"])
+@pytest.mark.parametrize("connectivity", ["sparse", "full"])
+def test_a_missing_value_is_information(classifier, training, connectivity):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 3))
+    missing = rng.random(300) < 0.3
+    X[missing, 0] = np.nan
+    y = missing.astype(int) if classifier else 5.0 * missing + 0.1 * rng.normal(size=300)
+    model = small(classifier, training=training, connectivity=connectivity, max_epochs=5).fit(X[:200], y[:200])
+    assert model.score(X[200:], y[200:]) > 0.95
+    assert np.isfinite(output(model, np.full((1, 3), np.nan))).all()
+
+
+def test_missing_values_are_refused_by_a_forest_that_takes_none():
+    X, y = regression()
+    X[0, 0] = np.nan
+    with pytest.raises(ValueError, match="Input X contains NaN"):
+        small_boosted().fit(X, y)
+    assert small(source=HistGradientBoostingRegressor(max_iter=3), training="joint").fit(X, y).score(X, y) > 0
+
+
+@BOTH
+@pytest.mark.parametrize("frame", [pd.DataFrame, lambda columns: pl.DataFrame(dict(columns))], ids=["pandas", "polars"])
+def test_frames_are_taken_as_they_are_and_their_names_remembered(classifier, frame):
+    X, y = problem(classifier)
+    table = frame({name: X[:, i] for i, name in enumerate("abcd")})
+    target = pd.Series(y) if frame is pd.DataFrame else pl.Series(y)
+    model = small(classifier).fit(table, target)
+    assert model.feature_names_in_.tolist() == list("abcd")
+    assert model.network_.ensemble.feature_names == tuple("abcd")
+    assert output(model, table).tobytes() == output(small(classifier).fit(X, y), X).tobytes()
+    assert isinstance(model.predict(table), np.ndarray)
+    assert len(model.forest_.predict(table)) == len(X)  # without a warning: the forest knows the names
+    with pytest.warns(match="X does not have valid feature names"):
+        model.predict(X)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int64, np.uint8, bool])
+def test_numbers_of_any_type_are_features(dtype):
+    X, y = regression()
+    X = (10 * X).round().clip(0).astype(dtype)
+    model = small().fit(X, y)
+    assert model.predict(X).tobytes() == small().fit(X.astype(float), y).predict(X.astype(float)).tobytes()
+
+
+# Forests.
+
+
+@BOTH
+def test_a_fitted_forest_is_used_as_it_is(classifier):
+    X, y = problem(classifier)
+    grown = forest(classifier, random_state=3).fit(X, y)
+    model = small(classifier, source=grown, max_epochs=0, contrast=(1e6, 1e6)).fit(X, y)
+    assert model.forest_ is grown
+    np.testing.assert_allclose(output(model, X), output(grown, X), rtol=1e-6)
+
+
+def test_the_default_forest_is_ours():
+    X, y = regression()
+    model = small().set_params(forest=None, max_epochs=1).fit(X, y)
+    assert type(model.forest_).__name__ == "RandomForestRegressor"
+    assert model.score(X, y) > 0.8
+
+
+@BOTH
+@pytest.mark.parametrize("parameters", [{"max_leaf_nodes": None, "max_depth": 4}, {"max_leaf_nodes": 12}])
+def test_apply_counts_the_leaves_of_the_forest_from_left_to_right(classifier, parameters):
+    X, y = problem(classifier)
+    model = small(classifier, source=forest(classifier, **parameters)).fit(X, y)
+    leaves = model.forest_.apply(X)
+    for number, tree in enumerate(model.forest_.estimators_):
+        order = leaves_from_left_to_right(tree.tree_)
+        np.testing.assert_array_equal(model.apply(X)[:, number], [order.index(leaf) for leaf in leaves[:, number]])
+        if parameters["max_leaf_nodes"] is None:  # grown depth-first, so nodes are numbered from left to right too
+            assert order == sorted(order)
+
+
+def leaves_from_left_to_right(tree, node=0):
+    if tree.children_left[node] < 0:
+        return [node]
+    left, right = tree.children_left[node], tree.children_right[node]
+    return leaves_from_left_to_right(tree, left) + leaves_from_left_to_right(tree, right)

@@ -1,0 +1,316 @@
+"""ONNX graphs: evaluated by onnxruntime, they say what the network says, and in float64 what its weights say."""
+
+import importlib
+import sys
+
+import export_twins as twins
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestClassifier, RandomForestRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import neuralforest as nf
+from neuralforest.exceptions import InvalidParameterError, NotFittedError, UnsupportedModelError
+
+onnx = pytest.importorskip("onnx")
+ort = pytest.importorskip("onnxruntime")
+skl2onnx = pytest.importorskip("skl2onnx")
+
+from neuralforest.export._onnx_soft import DENSE_LEAVES  # noqa: E402
+from neuralforest.export.onnx import to_onnx  # noqa: E402
+from neuralforest.export.skl2onnx import register  # noqa: E402
+
+MODES = [(training, connectivity) for training in ("independent", "joint") for connectivity in ("sparse", "full")]
+FAST = settings(max_examples=60, deadline=None, derandomize=True)
+
+
+def run(model, X):
+    """Evaluate a graph; return its outputs by name."""
+    options = ort.SessionOptions()
+    options.intra_op_num_threads, options.log_severity_level = 1, 3
+    session = ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    X = X.astype({"tensor(float)": np.float32, "tensor(double)": np.float64}[session.get_inputs()[0].type])
+    return dict(zip([output.name for output in session.get_outputs()], session.run(None, {"X": X}), strict=True))
+
+
+def said(outputs):
+    return outputs["prediction"] if "prediction" in outputs else outputs["probabilities"]
+
+
+def data(seed=0, n=300, features=5, outputs=1):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, features)).astype(np.float32).astype(np.float64)
+    y = np.stack([np.sin(X[:, 0]) + X[:, 1] * X[:, 2], X.sum(axis=1), X[:, 3] ** 2], axis=1)[:, :outputs]
+    return X, 50 + 10 * (y[:, 0] if outputs == 1 else y)
+
+
+# --- numbers ---------------------------------------------------------------------------------------------------------
+
+
+@FAST
+@given(twins.networks(), st.sampled_from(["dense", "sparse", "auto"]), st.integers(0, 99))
+def test_a_float64_graph_says_what_the_weights_say(network, form, seed):
+    X = twins.random_rows(np.random.default_rng(seed), network.ensemble, 40)
+    expected = twins.predict(network, X)
+    graph = to_onnx(network, dtype="float64", form=form)
+    for rows in (slice(None), slice(1)):
+        assert np.abs(said(run(graph, X[rows])) - expected[rows]).max() <= 1e-12 * np.max(
+            np.abs(expected) + twins.spread(network)
+        )
+
+
+@FAST
+@given(twins.networks(), st.sampled_from(["dense", "sparse", "auto"]), st.integers(0, 99))
+def test_a_float32_graph_says_what_predict_says(network, form, seed):
+    X = twins.random_rows(np.random.default_rng(seed), network.ensemble, 40).astype(np.float32)
+    if network.ensemble.compare_dtype == "float64" and network.hard.any():
+        with pytest.raises(UnsupportedModelError, match=r"compare in float64.*dtype='float64'"):
+            to_onnx(network)
+        return
+    graph, expected = to_onnx(network, form=form), twins.answer(network, X)
+    for rows in (slice(None), slice(1)):
+        error = np.abs(said(run(graph, X[rows])) - expected[rows])
+        assert (error <= 1e-5 * twins.spread(network)).all()
+
+
+@pytest.mark.parametrize(("training", "connectivity"), MODES)
+@pytest.mark.parametrize("classifier", [False, True])
+def test_ten_thousand_rows_and_one_row_of_an_estimator(training, connectivity, classifier):
+    X, y = data(outputs=3)
+    forest = RandomForestRegressor(6, max_leaf_nodes=10, random_state=0)
+    kind, target = nf.NeuralForestRegressor, y
+    if classifier:
+        forest, kind = RandomForestClassifier(6, max_leaf_nodes=10, random_state=0), nf.NeuralForestClassifier
+        target = np.array(["low", "middle", "high"])[np.digitize(y[:, 0], [45, 55])]
+    model = kind(forest, training=training, connectivity=connectivity, contrast=(3, 1), max_epochs=2, random_state=0)
+    model.fit(X, target)
+    many = np.random.default_rng(1).normal(size=(10_000, X.shape[1])).astype(np.float32)
+    expected = model.predict_proba(many) if classifier else model.predict(many)
+    exact = twins.predict(model.network_, many[:200])
+    unit = 1.0 if classifier else y.std(axis=0)
+    for rows in (slice(None), slice(1)):
+        assert (np.abs(said(run(to_onnx(model), many[rows])) - expected[rows]) <= 1e-5 * unit).all()
+        wide = said(run(to_onnx(model, dtype="float64"), many[rows]))[:200]
+        assert (np.abs(wide - exact[rows]) <= 1e-12 * unit).all()
+    if classifier:
+        labels = run(to_onnx(model), many)["label"]
+        sure = np.diff(np.sort(expected, axis=1)[:, -2:], axis=1)[:, 0] > 1e-5
+        assert sure.mean() > 0.99
+        assert (labels[sure] == model.predict(many)[sure]).all()
+
+
+@pytest.mark.parametrize(("training", "connectivity"), MODES)
+def test_raw_units_and_steep_splits_stay_precise(training, connectivity):
+    X, y = data(n=500)
+    X = (800 + 300 * X).astype(np.float32)
+    network = nf.convert(RandomForestRegressor(8, max_depth=6, random_state=0).fit(X, y)).soften(
+        (100, 1), training=training, connectivity=connectivity
+    )
+    rng = np.random.default_rng(0)
+    start = network.soft.parameters
+    network = network.with_parameters(start * rng.uniform(0.99, 1.01, len(start)).astype(np.float32), network.hard)
+    exact = twins.predict(network, X)
+    assert (np.abs(said(run(to_onnx(network), X)) - exact) <= 1e-5 * y.std()).all()
+
+
+# --- trees -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_ties_and_missing_values_go_the_way_the_forest_sends_them(dtype):
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 30, size=(400, 4)) / 10
+    X[rng.random(X.shape) < 0.1] = np.nan
+    y = np.nan_to_num(X).sum(axis=1)
+    forest = RandomForestRegressor(10, random_state=0).fit(X, y)
+    e = nf.convert(forest).ensemble
+    rows = twins.random_rows(rng, e, 2000)
+    prediction = run(to_onnx(nf.convert(forest), dtype=dtype), rows)["prediction"][:, 0]
+    assert np.abs(prediction - forest.predict(rows)).max() < (1e-6 if dtype == "float32" else 1e-12) * y.std()
+
+
+def test_votes_that_are_whole_numbers_tie_as_in_the_forest():
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(0, 4, size=(200, 3)), rng.integers(0, 3, size=200)
+    forest = RandomForestClassifier(8, max_features=1, random_state=0).fit(X, y)
+    network = nf.convert(forest)
+    whole = np.flatnonzero((np.round(network.predict_proba(X) * 8, 9) % 1 == 0).all(axis=1))
+    outputs = run(to_onnx(network), X)
+    assert np.abs(outputs["probabilities"] - forest.predict_proba(X)).max() < 1e-6
+    assert (outputs["label"] == forest.predict(X))[whole].all()
+
+
+def test_boosted_trees_that_compare_in_float64_are_exact_in_float64():
+    X, y = data(n=400)
+    X = X + 1e-9 * np.random.default_rng(1).normal(size=X.shape)
+    model = HistGradientBoostingRegressor(max_iter=10, random_state=0).fit(X, y)
+    prediction = run(to_onnx(nf.convert(model), dtype="float64"), X)["prediction"][:, 0]
+    assert np.abs(prediction - model.predict(X)).max() < 1e-12 * y.std()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("soft", [False, True])
+def test_trees_of_one_leaf_say_a_constant(dtype, soft):
+    network = nf.ForestNetwork(twins.random_ensemble(np.random.default_rng(0), "several", (1, 1), n_features=2))
+    network = network.soften() if soft else network
+    X = np.array([[0.0, np.nan], [1.0, 2.0]])
+    for rows in (X, X[:1]):
+        prediction = run(to_onnx(network, dtype=dtype), rows)["prediction"]
+        np.testing.assert_allclose(prediction, network.predict(rows), rtol=1e-6 if dtype == "float32" else 1e-6)
+
+
+def test_a_target_that_never_varies_comes_back_exact():
+    X, y = data(outputs=2)
+    y[:, 1] = 0.1
+    forest = RandomForestRegressor(3, max_leaf_nodes=5, random_state=0)
+    model = nf.NeuralForestRegressor(forest, contrast=(3, 1), max_epochs=1, random_state=0).fit(X, y)
+    assert (model.predict(X)[:, 1] == 0.1).all()
+    assert (run(to_onnx(model, dtype="float64"), X)["prediction"][:, 1] == 0.1).all()
+    assert (run(to_onnx(model), X)["prediction"][:, 1] == np.float32(0.1)).all()
+
+
+def test_a_probit_link_is_exported_in_float32_only():
+    rng = np.random.default_rng(0)
+    e = twins.random_ensemble(rng, "logit", (4, 3))
+    network = nf.ForestNetwork(twins.TreeEnsemble(**{**e.__getstate__(), "link": "probit"}))
+    X = twins.random_rows(rng, e, 30)
+    assert np.abs(run(to_onnx(network), X)["probabilities"] - network.predict_proba(X)).max() < 1e-6
+    with pytest.raises(UnsupportedModelError, match="dtype='float32'"):
+        to_onnx(network, dtype="float64")
+
+
+# --- the file --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_the_graph_is_valid_and_says_which_version_it_is_of(dtype, tmp_path):
+    rng = np.random.default_rng(0)
+    network = twins.soften(rng, nf.ForestNetwork(twins.random_ensemble(rng, "forest")), "independent", "sparse")
+    path = tmp_path / "model.onnx"
+    model = to_onnx(network, path, dtype=dtype)
+    onnx.checker.check_model(model, full_check=True)
+    assert onnx.load(path, load_external_data=False) == model
+    assert model.ir_version == 10
+    assert {version.domain: version.version for version in model.opset_import} == {"": 21, "ai.onnx.ml": 3}
+    shape = model.graph.input[0].type.tensor_type.shape.dim
+    assert model.graph.input[0].name == "X"
+    assert [dim.dim_value for dim in shape] == [0, 3]
+    assert not any(tensor.external_data for tensor in model.graph.initializer)
+
+
+@pytest.mark.parametrize("opset", [13, 17, 22])
+def test_other_opsets_give_the_same(opset):
+    rng = np.random.default_rng(0)
+    network = twins.soften(rng, nf.ForestNetwork(twins.random_ensemble(rng, "softmax")), "joint", "full", hard=0)
+    X = twins.random_rows(rng, network.ensemble, 20)
+    model = to_onnx(network, opset=opset)
+    onnx.checker.check_model(model, full_check=True)
+    assert np.abs(run(model, X)["probabilities"] - network.predict_proba(X)).max() < 1e-6
+
+
+def test_large_trees_are_written_by_their_connections():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(1500, 3)), rng.normal(size=1500)
+    forest = RandomForestRegressor(2, random_state=0).fit(X, y)
+    network = nf.convert(forest).soften((10, 1))
+    assert min(np.diff(network.ensemble.first_leaf)) > DENSE_LEAVES
+    small, large = to_onnx(network), to_onnx(network, form="dense")
+    assert small.ByteSize() < 400_000 < 5_000_000 < large.ByteSize()
+    expected = network.predict(X[:50].astype(np.float32))
+    for model in (small, large):
+        assert np.abs(run(model, X[:50])["prediction"][:, 0] - expected).max() < 1e-5 * y.std()
+
+
+# --- pipelines -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_pipeline_is_exported_by_skl2onnx(dtype):
+    register()
+    X, y = data(outputs=2)
+    forest = RandomForestRegressor(4, max_leaf_nodes=8, random_state=0)
+    model = nf.NeuralForestRegressor(forest, contrast=(3, 1), max_epochs=1, random_state=0)
+    pipeline = make_pipeline(StandardScaler(), model).fit(X, y)
+    assert not model.network_.hard.all()
+    graph = skl2onnx.to_onnx(pipeline, X[:1].astype(dtype))
+    onnx.checker.check_model(graph, full_check=True)
+    prediction = run(graph, X)["variable"]
+    assert prediction.dtype == dtype
+    assert (np.abs(prediction - pipeline.predict(X)) < 1e-5 * y.std(axis=0)).all()
+
+
+@pytest.mark.parametrize("labels", [np.array(["a", "b", "c"]), np.array([4, 5, 7])])
+def test_a_pipeline_of_a_classifier_keeps_its_labels(labels):
+    register()
+    X, y = data()
+    code = np.digitize(y, [45, 55])
+    forest = RandomForestClassifier(4, max_leaf_nodes=8, random_state=0)
+    model = nf.NeuralForestClassifier(forest, contrast=(3, 1), max_epochs=1, random_state=0)
+    pipeline = make_pipeline(StandardScaler(), model).fit(X, labels[code])
+    outputs = run(skl2onnx.to_onnx(pipeline, X[:1].astype(np.float32), options={"zipmap": False}), X)
+    assert (outputs["label"] == pipeline.predict(X)).all()
+    assert np.abs(outputs["probabilities"] - pipeline.predict_proba(X)).max() < 1e-5
+    maps = run(skl2onnx.to_onnx(pipeline, X[:1].astype(np.float32)), X)["output_probability"]
+    assert set(maps[0]) == set(labels.tolist())
+
+
+def test_whole_numbers_can_be_the_input_of_a_pipeline():
+    register()
+    X, y = data()
+    X = np.round(3 * X).astype(np.int64)
+    forest = RandomForestRegressor(4, max_leaf_nodes=8, random_state=0)
+    model = nf.NeuralForestRegressor(forest, contrast=(3, 1), max_epochs=1, random_state=0).fit(X, y)
+    graph = skl2onnx.to_onnx(model, X[:1])
+    session = ort.InferenceSession(graph.SerializeToString())
+    assert np.abs(session.run(None, {"X": X})[0][:, 0] - model.predict(X)).max() < 1e-5 * y.std()
+
+
+# --- what cannot be done ---------------------------------------------------------------------------------------------
+
+
+def test_wrong_arguments_are_refused():
+    network = nf.ForestNetwork(twins.random_ensemble(np.random.default_rng(0)))
+    with pytest.raises(InvalidParameterError, match="dtype must be"):
+        to_onnx(network, dtype="float16")
+    with pytest.raises(InvalidParameterError, match="opset must be"):
+        to_onnx(network, opset=9)
+    with pytest.raises(InvalidParameterError, match="form must be"):
+        to_onnx(network, form="gather")
+    with pytest.raises(UnsupportedModelError, match=r"neuralforest.convert"):
+        to_onnx(RandomForestRegressor())
+    with pytest.raises(NotFittedError, match="call fit"):
+        to_onnx(nf.NeuralForestRegressor())
+
+
+def test_numbers_beyond_float32_are_refused_in_float32():
+    e = twins.random_ensemble(np.random.default_rng(0), "mean", (3,))
+    network = nf.ForestNetwork(twins.TreeEnsemble(**{**e.__getstate__(), "value": e.value * 1e60}))
+    with pytest.raises(UnsupportedModelError, match=r"3\.4e38.*dtype='float64'"):
+        to_onnx(network)
+    X = twins.random_rows(np.random.default_rng(0), e, 5)
+    np.testing.assert_allclose(run(to_onnx(network, dtype="float64"), X)["prediction"][:, 0], network.predict(X))
+
+
+def test_labels_that_onnx_has_no_type_for_are_refused():
+    e = twins.random_ensemble(np.random.default_rng(0), "forest")
+    classes = np.array([("a", 1), ("b", 2), ("c", 3)], dtype="O,O")
+    objects = np.empty(3, object)
+    objects[:] = [tuple(label) for label in classes]
+    network = nf.ForestNetwork(twins.TreeEnsemble(**{**e.__getstate__(), "classes": objects}))
+    with pytest.raises(UnsupportedModelError, match="strings or numbers"):
+        to_onnx(network)
+
+
+@pytest.mark.parametrize(
+    ("module", "library", "extra"), [("onnx", "onnx", "onnx"), ("skl2onnx", "skl2onnx", "onnx"), ("torch", "torch", "torch")]
+)
+def test_a_missing_library_is_named_with_the_extra_that_has_it(monkeypatch, module, library, extra):
+    for name in [name for name in sys.modules if name.startswith("neuralforest.export.")]:
+        monkeypatch.delitem(sys.modules, name)
+    for name in [name for name in sys.modules if name == library or name.startswith(library + ".")]:
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(ImportError, match=rf"pip install 'neuralforest\[{extra}\]'"):
+        importlib.import_module(f"neuralforest.export.{module}")

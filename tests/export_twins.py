@@ -1,0 +1,191 @@
+"""A float64 twin of whole networks, hard and soft trees mixed, and random models to compare exports on.
+
+The twin reads the flat parameters by counting through them, unit by unit, and shares no code with the package.
+"""
+
+import numpy as np
+from hypothesis import strategies as st
+from scipy.special import expit, ndtr
+from twins import leaves
+
+from neuralforest import ForestNetwork, TreeEnsemble
+
+# --- the twin --------------------------------------------------------------------------------------------------------
+
+
+def output(network, X):
+    """Return what the trees say together, before the link, (rows, outputs)."""
+    e, soft = network.ensemble, network.soft
+    X = np.asarray(X).astype(e.compare_dtype)
+    joint = soft is not None and soft.training == "joint"
+    hard = [network.hard[0 if joint else tree] for tree in range(e.n_trees)] if soft is not None else [True] * e.n_trees
+    found = leaves(e, X)
+    total = np.zeros((len(X), e.n_outputs))
+    for tree in range(e.n_trees):
+        if hard[tree]:
+            total += e.value[e.first_leaf[tree] + found[:, tree]]
+    if not all(hard):
+        for said, n_trees in _soft_blocks(network, X):
+            total += (soft.output_center + soft.output_scale * said) * (n_trees if e.aggregation == "mean" else 1)
+    if e.aggregation == "mean":
+        return total / e.n_trees + e.base_score
+    return total + e.base_score if all(hard) else total
+
+
+def predict(network, X):
+    """Return predictions (rows, outputs) or probabilities (rows, classes)."""
+    raw, e = output(network, X), network.ensemble
+    if e.classes is None:
+        return np.exp(raw) if e.link == "log" else raw
+    if e.link == "softmax":
+        power = np.exp(raw - raw.max(axis=1, keepdims=True))
+        return power / power.sum(axis=1, keepdims=True)
+    if e.link == "identity":
+        return raw
+    second = expit(raw) if e.link == "logit" else ndtr(raw)
+    return np.hstack([1 - second, second])
+
+
+def _soft_blocks(network, X):
+    """Yield, for every soft block, what it says (rows, outputs) and how many trees it has."""
+    e, soft = network.ensemble, network.soft
+    numbers = iter(soft.parameters.astype(np.float64))
+    x = (X.astype(np.float64) - soft.center) / soft.scale
+    for block in range(len(soft.hard)):
+        trees = range(e.n_trees) if soft.training == "joint" else [block]
+        said = _block(e, soft, trees, x, numbers)
+        if not soft.hard[block]:
+            yield said, len(trees)
+    assert next(numbers, None) is None
+
+
+def _block(e, soft, trees, x, numbers):
+    contrast1, contrast2 = (float(np.float32(contrast)) for contrast in soft.contrast)
+    splits = [k for t in trees for k in range(e.first_split[t], e.first_split[t + 1])]
+    leaf0 = {t: sum(e.first_leaf[s + 1] - e.first_leaf[s] for s in trees if s < t) for t in trees}
+    n_leaves = sum(e.first_leaf[t + 1] - e.first_leaf[t] for t in trees)
+    W1, W2 = np.zeros((len(splits), e.n_features)), np.zeros((n_leaves, len(splits)))
+    for unit, k in enumerate(splits):
+        for feature in range(e.n_features) if soft.connectivity == "full" else [e.feature[k]]:
+            W1[unit, feature] = next(numbers)
+    b1 = np.array([next(numbers) for _ in splits])
+    if soft.connectivity == "full":
+        W2[:] = np.array([next(numbers) for _ in range(W2.size)]).reshape(W2.shape)
+    else:
+        for unit, k in enumerate(splits):
+            tree = np.searchsorted(e.first_split, k, side="right") - 1
+            for leaf in range(e.begin[k], e.end[k]):
+                W2[leaf0[tree] + leaf, unit] = next(numbers)
+    b2 = np.array([next(numbers) for _ in range(n_leaves)])
+    w_out = np.array([[next(numbers) for _ in range(e.n_outputs)] for _ in range(n_leaves)])
+    offset = [np.array([next(numbers) for _ in range(e.n_outputs)]) for _ in trees]
+    u = np.tanh(contrast1 * (np.nan_to_num(x) @ W1.T + b1))
+    for unit, k in enumerate(splits):
+        u[np.isnan(x[:, e.feature[k]]), unit] = -1 if e.missing_left[k] else 1
+    fires = np.tanh(contrast2 * (u @ W2.T + b2)) + 1
+    ends = [*leaf0.values(), n_leaves]
+    scores = [fires[:, a:b] @ w_out[a:b] + own for a, b, own in zip(ends[:-1], ends[1:], offset, strict=True)]
+    if e.classes is not None and e.link == "identity":
+        powers = [np.exp(score - score.max(axis=1, keepdims=True)) for score in scores]
+        scores = [power / power.sum(axis=1, keepdims=True) / len(trees) for power in powers]
+    return sum(scores)
+
+
+# --- random models ---------------------------------------------------------------------------------------------------
+
+KINDS = ("mean", "several", "sum", "log", "forest", "logit", "softmax")
+LABELS = {"int": np.array([3, 5, 9]), "str": np.array(["ash", "elm", "oak"]), "bool": np.array([False, True])}
+
+
+def random_ensemble(rng, kind="mean", sizes=(5, 1, 4), n_features=3, compare_dtype="float32", labels="int"):
+    """Trees of random shape with these numbers of leaves; thresholds are often no numbers of float32, and rarely +inf."""
+
+    def middles(begin, end):
+        if end - begin == 1:
+            return []
+        middle = int(rng.integers(begin + 1, end))
+        return [middle, *middles(begin, middle), *middles(middle, end)]
+
+    n_leaves, n_splits = sum(sizes), sum(sizes) - len(sizes)
+    n_outputs = {"several": 3, "forest": 2 if labels == "bool" else 3, "softmax": 2 if labels == "bool" else 3}.get(kind, 1)
+    threshold = np.round(rng.normal(size=n_splits), 1)
+    threshold[rng.random(n_splits) < 0.05] = np.inf
+    classes = LABELS[labels][: 2 if kind == "logit" else n_outputs] if kind in ("forest", "logit", "softmax") else None
+    value = rng.normal(size=(n_leaves, n_outputs)) * 10.0 ** rng.integers(-2, 3) * (0.01 if kind == "log" else 1)
+    mean = kind in ("mean", "several", "forest")
+    return TreeEnsemble(
+        feature=rng.integers(n_features, size=n_splits),
+        threshold=threshold,
+        missing_left=rng.random(n_splits) < 0.5,
+        middle=[middle for size in sizes for middle in middles(0, size)],
+        value=rng.dirichlet(np.ones(n_outputs), size=n_leaves) if kind == "forest" else value,
+        weight=rng.integers(1, 9, size=n_leaves),
+        first_split=np.cumsum([0, *(size - 1 for size in sizes)]),
+        first_leaf=np.cumsum([0, *sizes]),
+        n_features=n_features,
+        aggregation="mean" if mean else "sum",
+        base_score=None if mean else rng.normal(size=n_outputs),
+        link=kind if kind in ("log", "logit", "softmax") else "identity",
+        compare_dtype=compare_dtype,
+        classes=classes,
+    )
+
+
+def soften(rng, network, training, connectivity, contrast=(3.0, 1.0), hard=0.3, noise=0.1):
+    """The network in units of its own, at other weights than those of its trees, with some blocks kept hard."""
+    e = network.ensemble
+    units = {"center": rng.normal(size=e.n_features), "scale": rng.uniform(0.5, 2, size=e.n_features)}
+    if e.classes is None:
+        units |= {"output_center": e.value.mean(axis=0), "output_scale": 1e-3 + e.value.std(axis=0)}
+    soft = network.soften(contrast, training=training, connectivity=connectivity, **units)
+    start = soft.soft.parameters
+    noisy = (start + rng.normal(scale=noise, size=len(start))).astype(np.float32)
+    far = np.abs(start) > 1e30  # the offset of a threshold of +inf
+    return soft.with_parameters(np.where(far, start, noisy), rng.random(soft.n_blocks) < hard)
+
+
+def random_rows(rng, ensemble, n):
+    """Rows of which many stand on a threshold or next to it, and some miss a value."""
+    X = rng.normal(size=(n, ensemble.n_features))
+    finite = ensemble.threshold[np.isfinite(ensemble.threshold)]
+    if len(finite):
+        on = rng.choice(finite, size=X.shape).astype(ensemble.compare_dtype)
+        beside = np.nextafter(on, rng.choice([-9, 9], size=X.shape).astype(on.dtype))
+        X = np.choose(rng.integers(4, size=X.shape), [X, X, on, beside])
+    X[rng.random(X.shape) < 0.1] = np.nan
+    return X
+
+
+@st.composite
+def networks(draw):
+    """Draw a small network of any kind."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    kind = draw(st.sampled_from(KINDS))
+    sizes = draw(st.lists(st.integers(1, 9), min_size=1, max_size=5))
+    labels = draw(st.sampled_from(sorted(LABELS)))
+    compare_dtype = draw(st.sampled_from(["float32", "float64"]))
+    network = ForestNetwork(
+        random_ensemble(rng, kind, sizes, draw(st.integers(1, 4)), compare_dtype, labels)
+    )
+    form = draw(st.sampled_from(["hard", "soft", "mixed"]))
+    if form == "hard":
+        return network
+    training = draw(st.sampled_from(["independent", "joint"] if network.ensemble.aggregation == "mean" else ["joint"]))
+    contrast = draw(st.sampled_from([(1.0, 1.0), (3.0, 1.0), (10.0, 2.5), (100.0, 1.0)]))
+    connectivity = draw(st.sampled_from(["sparse", "full"]))
+    return soften(rng, network, training, connectivity, contrast, hard=0.5 if form == "mixed" else 0.0)
+
+
+def answer(network, X):
+    """What the package says: predictions (rows, outputs) or probabilities (rows, classes)."""
+    return network.predict(X).reshape(len(X), -1) if network.classes is None else network.predict_proba(X)
+
+
+def spread(network):
+    """How much the prediction of a network varies, (outputs,) or 1 for probabilities."""
+    e = network.ensemble
+    if e.classes is not None:
+        return 1.0
+    trees = 1 if e.aggregation == "mean" else np.sqrt(e.n_trees)
+    varies = trees * e.value.std(axis=0) + 1e-3 * np.abs(e.value).max(axis=0)
+    return varies * np.exp(e.base_score) if e.link == "log" else varies

@@ -1,0 +1,152 @@
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+import small_models
+from plots import browser, models
+
+from neuralforest.exceptions import InvalidParameterError, NotFittedError
+from neuralforest.report import write_report
+
+EMPTY = {"meta", "link", "br", "img", "hr"}
+
+
+class Page(HTMLParser):
+    """Collects the elements of a page, and fails where they are not closed."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.tags, self.ids, self.words, self.links = [], [], [], [], []
+        self.feed(text)
+        assert not self.open
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append(tag)
+        if tag not in EMPTY:
+            self.open.append(tag)
+        for name, value in attributes:
+            assert not name.startswith("on")
+            if name == "id":
+                self.ids.append(value)
+            if name in ("src", "href", "xlink:href"):
+                self.links.append(value)
+
+    def handle_startendtag(self, tag, attributes):
+        self.handle_starttag(tag, attributes)
+        if tag not in EMPTY:
+            self.open.pop()
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.words.append(data)
+
+    @property
+    def text(self):
+        return " ".join(" ".join(self.words).split())
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    X, y = models.rows()
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    return write_report(models.fitted("independent", "full"), X, y, path, models.NAMES)
+
+
+def test_the_page_is_one_file_that_fetches_nothing(page):
+    text = page.read_text(encoding="utf-8")
+    assert not re.search(r"https?://|//[a-z]+\.", re.sub(r"data:image/png;base64,[^\"]*", "", text))
+    found = Page(text)
+    assert "script" not in found.tags
+    assert found.tags.count("svg") == 5
+    assert all(link.startswith(("#", "data:")) for link in found.links)
+    assert not re.search(r"url\((?!#)", text)
+    assert len(found.ids) == len(set(found.ids))
+    assert all(name[1:] in found.ids for name in found.links if name.startswith("#"))
+    assert '<meta name="viewport" content="width=device-width, initial-scale=1">' in text
+
+
+def test_names_are_escaped(page):
+    text = page.read_text(encoding="utf-8")
+    assert "<b>" not in text
+    assert "&lt;b&gt;height&lt;/b&gt; &amp; $cm$" in text
+    assert models.NAMES[2] in Page(text).text
+
+
+def test_labels_of_classes_are_escaped(tmp_path):
+    X, y = small_models.classification()
+    labels = np.array(["<script>alert(1)</script>", "b & c", '"d"'])[y]
+    model = small_models.small(True).fit(X, labels)
+    text = write_report(model, X, labels, tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "script" not in Page(text).tags
+
+
+def test_the_page_tells_the_scores(page):
+    X, y = models.rows()
+    model, text = models.fitted("independent", "full"), Page(page.read_text(encoding="utf-8")).text
+    for predicted in (model.forest_.predict(X), model.predict(X)):
+        assert f"{np.sqrt(np.mean((predicted - y) ** 2)):.4g}" in text
+    assert f"Rows given {len(X)}" in text
+    assert f"{np.sqrt(model.validation_loss_) * model.network_.soft.output_scale[0]:.4g}" in text
+    assert "cannot be known whether these were among those it was trained on" in text
+
+
+def test_the_page_of_a_classifier_tells_log_loss_and_accuracy(tmp_path):
+    (X, y), model = models.rows(True), models.fitted(classifier=True)
+    text = Page(write_report(model, X, y, tmp_path / "page.html").read_text(encoding="utf-8")).text
+    own = model.predict_proba(X)[np.arange(len(y)), y]
+    assert f"{-np.log(own).mean():.4g}" in text
+    assert f"accuracy (share of rows) {model.forest_.score(X, y):.4g} {model.score(X, y):.4g}" in text
+
+
+def test_the_same_model_gives_the_same_page(page, tmp_path):
+    X, y = models.rows()
+    again = write_report(models.fitted("independent", "full"), X, y, str(tmp_path / "again.html"), models.NAMES)
+    assert again.read_bytes() == page.read_bytes()
+
+
+def test_models_of_one_feature_and_of_several_targets_have_a_page(tmp_path):
+    X, y = small_models.regression()
+    for rows, target in ((X[:, :1], y), (X, np.column_stack([y, -y]))):
+        model = small_models.small().fit(rows, target)
+        Page(write_report(model, rows, target, tmp_path / "page.html").read_text(encoding="utf-8"))
+
+
+def test_boosted_models_have_a_page(tmp_path):
+    X, y = small_models.classification(classes=2)
+    Page(write_report(models.boosted(True), X, y, tmp_path / "page.html").read_text(encoding="utf-8"))
+
+
+def test_errors_are_sentences(tmp_path):
+    X, y = models.rows()
+    path = tmp_path / "page.html"
+    with pytest.raises(NotFittedError, match="must be fitted"):
+        write_report(small_models.small(), X, y, path)
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        write_report(models.fitted(), X, y[1:], path)
+    with pytest.raises(InvalidParameterError, match="y must hold 1 finite numbers a row"):
+        write_report(models.fitted(), X, np.full(len(y), np.nan), path)
+    with pytest.raises(InvalidParameterError, match=r"y must hold only the classes \[0, 1, 2\], got 9 too"):
+        write_report(models.fitted(classifier=True), X, np.full(len(y), 9), path)
+    assert not path.exists()
+
+
+@pytest.mark.skipif(browser.CHROMIUM is None, reason="Chromium is not installed")
+def test_a_real_browser_shows_the_page_without_complaint(page, tmp_path):
+    width = "document.documentElement.scrollWidth"
+    shown = "[...document.querySelectorAll('svg')].every(svg => svg.getBoundingClientRect().height > 100)"
+    smallest = (  # in pixels on the screen
+        "Math.min(...[...document.querySelectorAll('svg text')].map(text =>"
+        " parseFloat(getComputedStyle(text).fontSize) * text.getScreenCTM().a))"
+    )
+    with browser.Browser(tmp_path / "profile") as chromium:
+        for pixels in (1280, 390, 320):
+            visit = chromium.visit(page, pixels, [width, shown, smallest])
+            assert visit.console == []
+            outside = [url for url in visit.requests if not url.startswith("data:")]
+            assert outside == [page.resolve().as_uri()]
+            assert visit.answers[width] <= pixels
+            assert visit.answers[shown] is True
+            assert visit.answers[smallest] > (8 if pixels > 320 else 6.5)
