@@ -6,9 +6,10 @@ The twin reads the flat parameters by counting through them, unit by unit, and s
 import numpy as np
 from hypothesis import strategies as st
 from scipy.special import expit, ndtr
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from twins import leaves
 
-from neuralforest import ForestNetwork, TreeEnsemble
+from neuralforest import ForestNetwork, NeuralForestClassifier, NeuralForestRegressor, TreeEnsemble
 
 # --- the twin --------------------------------------------------------------------------------------------------------
 
@@ -107,7 +108,9 @@ def random_ensemble(rng, kind="mean", sizes=(5, 1, 4), n_features=3, compare_dty
         return [middle, *middles(begin, middle), *middles(middle, end)]
 
     n_leaves, n_splits = sum(sizes), sum(sizes) - len(sizes)
-    n_outputs = {"several": 3, "forest": 2 if labels == "bool" else 3, "softmax": 2 if labels == "bool" else 3}.get(kind, 1)
+    n_outputs = {"several": 3, "forest": 2 if labels == "bool" else 3, "softmax": 2 if labels == "bool" else 3}.get(
+        kind, 1
+    )
     threshold = np.round(rng.normal(size=n_splits), 1)
     threshold[rng.random(n_splits) < 0.05] = np.inf
     classes = LABELS[labels][: 2 if kind == "logit" else n_outputs] if kind in ("forest", "logit", "softmax") else None
@@ -164,9 +167,7 @@ def networks(draw):
     sizes = draw(st.lists(st.integers(1, 9), min_size=1, max_size=5))
     labels = draw(st.sampled_from(sorted(LABELS)))
     compare_dtype = draw(st.sampled_from(["float32", "float64"]))
-    network = ForestNetwork(
-        random_ensemble(rng, kind, sizes, draw(st.integers(1, 4)), compare_dtype, labels)
-    )
+    network = ForestNetwork(random_ensemble(rng, kind, sizes, draw(st.integers(1, 4)), compare_dtype, labels))
     form = draw(st.sampled_from(["hard", "soft", "mixed"]))
     if form == "hard":
         return network
@@ -181,11 +182,24 @@ def answer(network, X):
     return network.predict(X).reshape(len(X), -1) if network.classes is None else network.predict_proba(X)
 
 
-def spread(network):
-    """How much the prediction of a network varies, (outputs,) or 1 for probabilities."""
+def spread(network, said):
+    """How much a target varies, (outputs,), that the trees of a network and what it has said belong to.
+
+    A number of float32 has 7 digits: what varies by less than a tenth of its size is not judged by how much it varies.
+    """
     e = network.ensemble
     if e.classes is not None:
         return 1.0
     trees = 1 if e.aggregation == "mean" else np.sqrt(e.n_trees)
-    varies = trees * e.value.std(axis=0) + 1e-3 * np.abs(e.value).max(axis=0)
-    return varies * np.exp(e.base_score) if e.link == "log" else varies
+    return np.maximum(0.1 * np.abs(said).max(axis=0), 0 if e.link == "log" else trees * e.value.std(axis=0))
+
+
+def fitted(X, y, classifier=False, **parameters):
+    """A small estimator whose trees are partly kept, partly networks, whatever the guard would have said."""
+    forest = (RandomForestClassifier if classifier else RandomForestRegressor)(4, max_leaf_nodes=8, random_state=0)
+    kind = NeuralForestClassifier if classifier else NeuralForestRegressor
+    settings = {"contrast": (3, 1), "max_epochs": 2, "random_state": 0, **parameters}
+    model = kind(forest, **settings).fit(X, y)
+    network = model.network_
+    model.network_ = network.with_parameters(network.soft.parameters, np.arange(network.n_blocks) % 3 == 1)
+    return model

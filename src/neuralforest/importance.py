@@ -12,9 +12,9 @@ def feature_importances(network: ForestNetwork) -> NDArray[np.float64]:
 
     A split's importance is the squared difference that it makes between what the leaves on its two sides say, in the
     mean over the training rows that reached it. It belongs to the split's own feature, or with full connectivity to all
-    features in proportion to the absolute weights of the unit. For the hard network of a regression or Gini forest this
-    is the forest's own mean decrease in impurity; a trained network has other weights and other leaf values, and so
-    other importances.
+    features in proportion to the absolute weights of the unit. Trees of a forest count alike, boosted trees by what
+    they add. For the hard network of a regression or Gini forest this is the forest's own mean decrease in impurity; a
+    trained network has other weights and other leaf values, and so other importances.
 
     Examples
     --------
@@ -38,8 +38,9 @@ def feature_importances(network: ForestNetwork) -> NDArray[np.float64]:
             own = slice(leaves.start - e.first_leaf[first], leaves.stop - e.first_leaf[first])
             gains = _gains(value[own], e.weight[leaves], e.begin[splits], e.middle[splits], e.end[splits])
             decrease = gains @ share[splits.start - e.first_split[first] : splits.stop - e.first_split[first]]
-            if decrease.sum() > 0:
-                total += decrease / decrease.sum()
+            if e.aggregation == "mean" and decrease.sum() > 0:
+                decrease = decrease / decrease.sum()  # trees of a mean count alike, trees of a sum by what they add
+            total += decrease
     return total / total.sum() if total.sum() > 0 else total
 
 

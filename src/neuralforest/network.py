@@ -323,6 +323,8 @@ class ForestNetwork:
             out += self.ensemble.base_score
         elif self.hard.all():
             out += self.ensemble.base_score  # soft blocks carry it themselves
+        if self.soft is not None and self.structure.head == SOFTMAX and not self.hard[blocks].all():
+            out /= out.sum(axis=1, keepdims=True)  # probabilities of the kernels sum to 1 up to float32's rounding
         return out
 
     def scaled(self, X: NDArray[np.floating]) -> NDArray[np.float32]:
@@ -365,15 +367,15 @@ class ForestNetwork:
 
     def check_X(self, X: ArrayLike) -> NDArray[np.floating]:
         """Return X as a dense array in the dtype that the trees compare in; NaN is allowed, infinity is not."""
-        if scipy.sparse.issparse(X):
-            X = X.toarray()
+        rows: Any = X.toarray() if scipy.sparse.issparse(X) else X  # type: ignore[union-attr]
         with np.errstate(over="ignore", invalid="ignore"):  # numbers too large for the dtype are refused as infinite
-            X = check_array(X, dtype=self.ensemble.compare_dtype, order="C", ensure_all_finite="allow-nan")
-        if X.shape[1] != self.ensemble.n_features:
+            rows = check_array(rows, dtype=self.ensemble.compare_dtype, order="C", ensure_all_finite="allow-nan")
+        n_features = self.ensemble.n_features
+        if rows.shape[1] != n_features:
             raise InvalidParameterError(
-                f"X must have the {self.ensemble.n_features} features that the network was made for, got {X.shape[1]}"
+                f"X must have the {n_features} features that the network was made for, got {rows.shape[1]}"
             )
-        return np.asarray(X) if X.flags.writeable else np.array(X)  # a read-only type would compile kernels anew
+        return np.asarray(rows) if rows.flags.writeable else np.array(rows)  # read-only types compile kernels anew
 
 
 def _check_contrast(contrast: Any) -> tuple[float, float]:

@@ -3,8 +3,9 @@
 from functools import cache
 
 import numpy as np
-import small_models
 from sklearn.tree import DecisionTreeRegressor
+
+import small_models
 
 NAMES = ("age", "weight", "<b>height</b> & $cm$", "a name that is much too long for any box of a drawing")
 CONNECTIVITY = ["sparse", "full"]

@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plots import models
 
 from neuralforest.convert import convert
 from neuralforest.plots._geometry import network_layout, tree_layout, tree_nodes
+from plots import models
 
 
 @st.composite
@@ -31,7 +31,7 @@ def overlapping(x, y, width, height):
     return [(i, j) for i, j in np.argwhere(~(apart_x | apart_y)) if i < j]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(middles())
 def test_nodes_are_numbered_depth_first_and_hold_every_leaf_once(middle):
     nodes = tree_nodes(middle)
@@ -51,7 +51,7 @@ def test_the_papers_tree_gets_the_papers_numbers():
     assert nodes.of_leaf.tolist() == [2, 4, 5, 7, 9, 10]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(
     middles(),
     st.tuples(st.floats(0.2, 3), st.floats(0.1, 1)),
@@ -68,7 +68,7 @@ def test_boxes_of_a_tree_do_not_overlap_and_fit_into_the_drawing(middle, split_s
     assert (at.y + at.height / 2).max() <= at.size[1] + 1e-9
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(middles(), st.integers(1, 6))
 def test_a_tree_grows_to_the_right_and_its_leaves_stand_in_order(middle, max_depth):
     nodes = tree_nodes(middle)
@@ -82,7 +82,7 @@ def test_a_tree_grows_to_the_right_and_its_leaves_stand_in_order(middle, max_dep
         assert at.y[box] == pytest.approx(at.y[at.parent == box].mean())
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(
     st.lists(st.integers(1, 30), min_size=4, max_size=4),
     st.lists(st.tuples(st.floats(0.1, 3), st.floats(0.1, 1)), min_size=4, max_size=4),

@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
-import small_models
-from plots import models
 
+import small_models
 from neuralforest.convert import convert
 from neuralforest.exceptions import InvalidParameterError
 from neuralforest.plots._layers import activations, leaf_values, place_of, tree_change, tree_layers
+from plots import models
 
 
 def untrained(network):

@@ -3,11 +3,11 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
-import small_models
-from plots import browser, models
 
+import small_models
 from neuralforest.exceptions import InvalidParameterError, NotFittedError
 from neuralforest.report import write_report
+from plots import browser, models
 
 EMPTY = {"meta", "link", "br", "img", "hr"}
 
@@ -139,7 +139,7 @@ def test_a_real_browser_shows_the_page_without_complaint(page, tmp_path):
     shown = "[...document.querySelectorAll('svg')].every(svg => svg.getBoundingClientRect().height > 100)"
     smallest = (  # in pixels on the screen
         "Math.min(...[...document.querySelectorAll('svg text')].map(text =>"
-        " parseFloat(getComputedStyle(text).fontSize) * text.getScreenCTM().a))"
+        " parseFloat(getComputedStyle(text).fontSize) * Math.hypot(text.getScreenCTM().a, text.getScreenCTM().b)))"
     )
     with browser.Browser(tmp_path / "profile") as chromium:
         for pixels in (1280, 390, 320):

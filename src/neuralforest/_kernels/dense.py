@@ -7,7 +7,7 @@ import numpy as np
 
 from neuralforest._kernels._jit import part
 from neuralforest._kernels.activations import tanh
-from neuralforest._kernels.lanes import LANES, fill, load, store, total, where_missing
+from neuralforest._kernels.lanes import LANES, fill, load, multiply_add, store, total, where_missing
 
 _ONE, _ZERO = np.float32(1.0), np.float32(0.0)
 _TILE = 16  # rows of a matrix whose cache lines are used up before the next are touched
@@ -33,10 +33,10 @@ def affine(p, weight, bias, width, first, last, source, origin, target):  # type
         a, b, c, d = fill(p[bias + r]), fill(p[bias + r + 1]), fill(p[bias + r + 2]), fill(p[bias + r + 3])
         for j in range(width):
             s = load(source, origin + j)
-            a = a + s * p[w + j]
-            b = b + s * p[w + width + j]
-            c = c + s * p[w + 2 * width + j]
-            d = d + s * p[w + 3 * width + j]
+            a = multiply_add(s, p[w + j], a)
+            b = multiply_add(s, p[w + width + j], b)
+            c = multiply_add(s, p[w + 2 * width + j], c)
+            d = multiply_add(s, p[w + 3 * width + j], d)
         store(target, r, a)
         store(target, r + 1, b)
         store(target, r + 2, c)
@@ -46,7 +46,7 @@ def affine(p, weight, bias, width, first, last, source, origin, target):  # type
         w = weight + r * width
         a = fill(p[bias + r])
         for j in range(width):
-            a = a + load(source, origin + j) * p[w + j]
+            a = multiply_add(load(source, origin + j), p[w + j], a)
         store(target, r, a)
         r += 1
 
@@ -83,10 +83,10 @@ def pull_back(p, weight, width, first, last, slope, n_rows, target):  # type: ig
             for r in range(tile, tile_end):
                 s = load(slope, r)
                 w = weight + r * width + j
-                a = a + s * p[w]
-                b = b + s * p[w + 1]
-                c = c + s * p[w + 2]
-                d = d + s * p[w + 3]
+                a = multiply_add(s, p[w], a)
+                b = multiply_add(s, p[w + 1], b)
+                c = multiply_add(s, p[w + 2], c)
+                d = multiply_add(s, p[w + 3], d)
             store(target, j, a)
             store(target, j + 1, b)
             store(target, j + 2, c)
@@ -95,7 +95,7 @@ def pull_back(p, weight, width, first, last, slope, n_rows, target):  # type: ig
         while j < last:
             a = load(target, j)
             for r in range(tile, tile_end):
-                a = a + load(slope, r) * p[weight + r * width + j]
+                a = multiply_add(load(slope, r), p[weight + r * width + j], a)
             store(target, j, a)
             j += 1
 
@@ -132,8 +132,8 @@ def add_outer(slope, first, last, transposed, tile0, width, gradient, weight):  
             a, b = fill(_ZERO), fill(_ZERO)
             for lane in range(LANES):
                 s = load(transposed, tile0 + tile + lane)
-                a = a + s * slope[r, lane]
-                b = b + s * slope[r + 1, lane]
+                a = multiply_add(s, slope[r, lane], a)
+                b = multiply_add(s, slope[r + 1, lane], b)
             _add_tile(a, gradient, w + tile, width - tile, transposed, spare)
             _add_tile(b, gradient, w + width + tile, width - tile, transposed, spare)
         r += 2
@@ -142,7 +142,7 @@ def add_outer(slope, first, last, transposed, tile0, width, gradient, weight):  
         for tile in range(0, width, LANES):
             a = fill(_ZERO)
             for lane in range(LANES):
-                a = a + load(transposed, tile0 + tile + lane) * slope[r, lane]
+                a = multiply_add(load(transposed, tile0 + tile + lane), slope[r, lane], a)
             _add_tile(a, gradient, w + tile, width - tile, transposed, spare)
 
 

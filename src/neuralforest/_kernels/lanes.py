@@ -27,10 +27,7 @@ LANES = 32
 
 _FLOAT = ir.FloatType()
 _VECTOR = ir.VectorType(_FLOAT, LANES)
-_SUM_FLAGS = tuple(sorted(FAST_MATH))
-# Sums of vectors keep their order. Otherwise a unit would depend, in its last bit, on whether it is computed together with
-# three others or alone, and so on the number of threads.
-_FLAGS = tuple(sorted(FAST_MATH - {"reassoc"}))
+_FLAGS = tuple(sorted(FAST_MATH))
 
 
 class Lanes(types.Type):  # type: ignore[misc]
@@ -101,9 +98,26 @@ def total(context: Any, vector: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         kind = ir.FunctionType(_FLOAT, [_FLOAT, _VECTOR])
         reduce = cgutils.get_or_insert_function(builder.module, kind, f"llvm.vector.reduce.fadd.v{LANES}f32")
-        return builder.call(reduce, [ir.Constant(_FLOAT, -0.0), arguments[0]], fastmath=_SUM_FLAGS)
+        return builder.call(reduce, [ir.Constant(_FLOAT, -0.0), arguments[0]], fastmath=_FLAGS)
 
     return types.float32(lanes), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def multiply_add(context: Any, vector: Any, number: Any, sum_: Any) -> Any:
+    """Return vector * number + sum_, always rounded in the same way.
+
+    How the compiler rounds a product and a sum that are written apart depends on what stands around them. Where a unit may
+    be computed together with others or alone, its last bit would then depend on the number of threads.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        vector, number, sum_ = arguments
+        kind = ir.FunctionType(_VECTOR, [_VECTOR] * 3)
+        function = cgutils.get_or_insert_function(builder.module, kind, f"llvm.fmuladd.v{LANES}f32")
+        return builder.call(function, [vector, _splat(builder, number), sum_])
+
+    return lanes(lanes, types.float32, lanes), generate
 
 
 @intrinsic  # type: ignore[untyped-decorator]
@@ -175,6 +189,9 @@ if numba.config.DISABLE_JIT:  # the same words in plain NumPy
 
     def total(vector):  # type: ignore[no-redef,no-untyped-def]  # noqa: F811
         return np.float32(vector.sum())
+
+    def multiply_add(vector, number, sum_):  # type: ignore[no-redef,no-untyped-def]  # noqa: F811
+        return vector * number + sum_
 
     def clip(vector, bound):  # type: ignore[no-redef,no-untyped-def]  # noqa: F811
         return np.clip(vector, -bound, bound)

@@ -61,7 +61,8 @@ def rounded_down(threshold: NDArray[np.float64], dtype: str) -> NDArray[np.float
     """
     with np.errstate(over="ignore"):
         rounded = threshold.astype(dtype)
-    return np.where(rounded > threshold, np.nextafter(rounded, np.dtype(dtype).type(-np.inf)), rounded)
+        below = np.nextafter(rounded, np.dtype(dtype).type(-np.inf))
+    return np.where(rounded > threshold, below, rounded)
 
 
 def _offsets(sizes: NDArray[np.int64]) -> NDArray[np.int64]:

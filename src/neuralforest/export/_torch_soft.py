@@ -65,7 +65,7 @@ class SoftTrees(nn.Module):
         self.trained = np.arange(len(offsets)) if self.softmax_head else own
         self.b_out = nn.Parameter(torch.from_numpy(offsets[self.trained]))
         rest = np.delete(offsets, self.trained, axis=0).sum(axis=0, dtype=np.float64)
-        self.register_buffer("rest", torch.from_numpy(rest.astype(np.float32)))
+        self.register_buffer("rest", torch.from_numpy(rest))
 
     def _add_levels(self, view: View, ranges: list[tuple[int, int]]) -> None:
         """Say for every leaf which split stands above it at each level, and which weight joins them."""
@@ -113,7 +113,7 @@ class SoftTrees(nn.Module):
         moved = self.w_out - self.start
         if not self.softmax_head:
             offset = self.rest + self.b_out.sum(dim=0) - moved.sum(dim=0)
-            return self.w_out.T @ fires + offset[:, None]
+            return self.w_out.T @ fires + offset.to(fires.dtype)[:, None]
         total = fires.new_zeros(())
         parts = (part.split(self.leaves_of_trees) for part in (self.w_out, moved, fires))
         for w_out, change, own, b_out in zip(*parts, self.b_out, strict=True):

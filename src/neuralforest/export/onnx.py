@@ -111,9 +111,17 @@ def _classes(graph: Graph, view: View, score: str) -> dict[str, Any]:
     assert view.ensemble.classes is not None
     classes = labels(view.ensemble.classes)
     probability = _probability(graph, view.ensemble.link, score)
-    first = graph.add("ArgMax", probability, axis=1, keepdims=0)
-    label = graph.add("Gather", graph.constant(classes), first, axis=0)
+    label = graph.add("Gather", graph.constant(classes), _best(graph, view, score), axis=0)
     return {"label": (label, classes.dtype, []), "probabilities": (probability, graph.dtype, [len(classes)])}
+
+
+def _best(graph: Graph, view: View, score: str) -> str:
+    """Add the place of the most probable class, (rows,), by the rules of `ForestNetwork.predict`."""
+    e = view.ensemble
+    if e.n_outputs > 1 or e.link in ("identity", "softmax"):
+        return graph.add("ArgMax", score, axis=1, keepdims=0)
+    second = graph.add("GreaterOrEqual" if e.second_at_zero else "Greater", score, graph.number(0.0))
+    return graph.add("Squeeze", graph.cast(second, "int64"), graph.constant(np.array([1])))
 
 
 def _probability(graph: Graph, link: str, score: str) -> str:

@@ -56,11 +56,17 @@ class TreePart:
             weight[always] = np.inf
         return np.sort(np.argsort(-weight, kind="stable")[:limit])
 
-    def strongest_inputs(self, splits: Units, path: Units | None, limit: int) -> Units:
+    def _strong(self, matrix: NDArray[np.float64], weakest: float) -> NDArray[np.bool_]:
+        """Return which weights are drawn: all that there are, or with full connectivity those that are not too weak."""
+        size = np.abs(matrix)
+        return (size > 0) & (size >= (weakest * size.max(initial=0.0) if self.full else 0.0))
+
+    def strongest_inputs(self, splits: Units, path: Units | None, limit: int, weakest: float) -> Units:
         """Return the features with the largest weights, in order; those that a row's path splits on are preferred."""
-        size = np.abs(self.layers.W1[splits]).sum(axis=0)
+        matrix = self.layers.W1[splits]
+        size = np.where(self._strong(matrix, weakest), np.abs(matrix), 0.0).sum(axis=0)
         if path is not None:
-            size[self.feature[path]] += size.max()
+            size[self.feature[path]] += size.max(initial=0.0)
         strongest = np.argsort(-size, kind="stable")[:limit]
         return np.sort(strongest[size[strongest] > 0])
 
@@ -71,13 +77,10 @@ class TreePart:
         W1, W2, W_out = self.layers.W1, self.layers.W2, self.layers.W_out
         drawn, left_out = [], 0
         for matrix in (W1[np.ix_(splits, inputs)], W2[np.ix_(leaves, splits)]):
-            size = np.abs(matrix)
-            strong = size > 0
-            if self.full:
-                strong &= size >= weakest * size.max(initial=0.0)
+            strong = self._strong(matrix, weakest)
             target, source = np.nonzero(strong)
             drawn.append(Connections(source, target, matrix[target, source]))
-            left_out += int((size > 0).sum() - strong.sum())
+            left_out += int(np.count_nonzero(matrix) - strong.sum())
         places = np.arange(len(leaves))
         last = Connections(places, np.zeros_like(places), W_out[output, leaves])
         return (drawn[0], drawn[1], last), left_out

@@ -14,7 +14,7 @@ from neuralforest.plots._subject import feature_names, forest_of, network_of
 from neuralforest.plots._words import short
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class ImportanceDisplay:
     """Bars of how much each feature matters, to the forest and to the network that was trained from it.
 
@@ -45,8 +45,8 @@ class ImportanceDisplay:
     >>> forest = RandomForestRegressor(5, max_depth=3, random_state=0)
     >>> model = NeuralForestRegressor(forest, max_epochs=10, contrast=(3, 1), random_state=0).fit(X, y)
     >>> display = ImportanceDisplay.from_estimator(model)
-    >>> display.names[display.order[0]]
-    's5'
+    >>> sorted(display.names[i] for i in display.order[:2])  # to the network
+    ['bmi', 's5']
     """
 
     forest: NDArray[np.float64]

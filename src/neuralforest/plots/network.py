@@ -18,7 +18,7 @@ _MARGIN, _HEADER = 0.15, 0.75  # inches
 _COLUMNS = ("inputs", "splits", "leaves", "output")
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class NetworkDisplay:
     """The network of one tree: its features, one unit a split, one unit a leaf, and the output.
 
@@ -135,7 +135,7 @@ class NetworkDisplay:
         leaves = part.most_visited(max_leaves, leaf)
         splits = np.flatnonzero(part.above[leaves].any(axis=0))
         path = None if leaf is None else np.flatnonzero(part.above[leaf])
-        inputs = part.strongest_inputs(splits, path, max_inputs)
+        inputs = part.strongest_inputs(splits, path, max_inputs, weakest)
         connections, left_out = part.connections(inputs, splits, leaves, chosen.column, weakest)
         labels = part.labels(inputs, splits, leaves, words, chosen)
         title = f"Tree {tree} as a network" + _told_path(part, leaf, fires)

@@ -26,7 +26,7 @@ _DOTS = 200  # rows that are shown at most
 _MARGIN = 0.05  # of the range of a feature, on either side
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class SurfaceDisplay:
     """Predictions over two features, of the forest on the left and of the neural forest on the right.
 

@@ -16,7 +16,7 @@ _BAND = (0.1, 0.9)  # quantiles of the trees
 _FAR = 3.0  # a line this many times above the curves would flatten them: it is told in the legend instead
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class TrainingDisplay:
     """Training and validation loss of every epoch, and the forest's as a line.
 

@@ -18,7 +18,7 @@ _MARGIN, _HEADER = 0.15, 0.45  # inches
 _LIMIT = 5.0  # spreads beyond which a threshold no longer divides the rows
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class TreeDisplay:
     """A tree drawn from left to right, with the thresholds of its splits and the values of its leaves before and after.
 
@@ -131,11 +131,16 @@ class TreeDisplay:
         return cls(change, tree_nodes(middle), labels, title, value, weight, max_depth)
 
     @property
+    def is_split(self) -> NDArray[np.bool_]:
+        """Whether each node is drawn as a split, (nodes,); the others are leaves or what is too deep to be drawn."""
+        return ~self.nodes.is_leaf & (self.nodes.depth < self.max_depth)
+
+    @property
     def texts(self) -> list[str]:
         """What stands in the box of each node."""
         return [
-            self._split_text(int(split)) if split >= 0 else self._leaf_text(int(leaf))
-            for split, leaf in zip(self.nodes.split, self.nodes.begin, strict=True)
+            self._split_text(int(self.nodes.split[node])) if split else self._end_text(node)
+            for node, split in enumerate(self.is_split)
         ]
 
     def _split_text(self, split: int) -> str:
@@ -147,7 +152,7 @@ class TreeDisplay:
         if c.kept:
             return f"{name} ≤ {number(before)}"
         spreads = float(c.shift_in_spreads[split])
-        if not abs(spreads) <= self._limit and c.spread is not None:
+        if c.spread is not None and not abs(spreads) <= _LIMIT:
             moved = f"{name} ≤ {number(before)} → beyond the data"
         else:
             turned = ", turned round" if c.turned[split] else ""
@@ -155,31 +160,27 @@ class TreeDisplay:
             moved += f" ({number(abs(spreads), 2)} spreads)" if c.spread is not None else ""
         return moved if c.share.min() == 1 else f"{moved}\n{100 * c.share[split]:.0f}% of the weight on {name}"
 
-    def _leaf_text(self, leaf: int) -> str:
-        before, after = (float(value[leaf]) for value in self.value)
-        if self.change.kept:
-            return number(before)
-        return f"{number(before, 3)} → {number(after, 3)} ({change(after - before)})"
-
-    def _cut_text(self, node: int) -> str:
+    def _means(self, node: int) -> tuple[float, float]:
+        """Return what the leaves under a node say before and after, in the mean over the training rows."""
         leaves = slice(self.nodes.begin[node], self.nodes.end[node])
         weight = self.weight[leaves] if self.weight[leaves].any() else None
-        before, after = (number(float(np.average(value[leaves], weights=weight)), 3) for value in self.value)
-        return f"{leaves.stop - leaves.start} leaves, mean {before}" + ("" if self.change.kept else f" → {after}")
+        before, after = (float(np.average(value[leaves], weights=weight)) for value in self.value)
+        return before, after
 
-    @property
-    def _cut_nodes(self) -> list[int]:
-        nodes: list[int] = np.flatnonzero(~self.nodes.is_leaf & (self.nodes.depth == self.max_depth)).tolist()
-        return nodes
+    def _end_text(self, node: int) -> str:
+        n_leaves = self.nodes.end[node] - self.nodes.begin[node]
+        before, after = self._means(node)
+        head = f"{n_leaves} leaves, mean " if n_leaves > 1 else ""
+        if self.change.kept:
+            return head + number(before)
+        return f"{head}{number(before, 3)} → {number(after, 3)} ({change(after - before)})"
 
     @property
     def layout(self) -> TreeLayout:
         """Where the boxes stand."""
-        texts, shown = self.texts, self.nodes.depth <= self.max_depth
-        splits = [texts[i] for i in np.flatnonzero(shown & ~self.nodes.is_leaf & (self.nodes.depth < self.max_depth))]
-        ends = [texts[i] for i in np.flatnonzero(shown & self.nodes.is_leaf)]
-        ends += [self._cut_text(i) for i in self._cut_nodes]
-        return tree_layout(self.nodes, _style.box_size(splits), _style.box_size(ends), self.max_depth)
+        texts, shown, split = self.texts, self.nodes.depth <= self.max_depth, self.is_split
+        sizes = [_style.box_size(texts[i] for i in np.flatnonzero(shown & kind)) for kind in (split, ~split)]
+        return tree_layout(self.nodes, sizes[0], sizes[1], self.max_depth)
 
     @property
     def notes(self) -> str:
@@ -197,31 +198,30 @@ class TreeDisplay:
         return "\n".join(lines)
 
     @property
+    def amounts(self) -> NDArray[np.float64]:
+        """How much each node changed, (nodes,): a split in spreads, or 0 if those are unknown, a leaf by what it says."""
+        shifts = np.clip(np.nan_to_num(self.change.shift_in_spreads), -_LIMIT, _LIMIT)
+        means = [self._means(node) for node in range(len(self.nodes.split))]
+        ends = [after - before for before, after in means]
+        return np.where(self.is_split, shifts[self.nodes.split] if len(shifts) else 0.0, ends)
+
+    @property
     def largest(self) -> tuple[float, float]:
-        """The largest shift, in spreads where they are known, and the largest change of a leaf: the darkest colours."""
-        c = self.change
-        shifts = np.abs(c.shift if c.spread is None else c.shift_in_spreads)
-        return float(shifts[shifts <= self._limit].max(initial=0.0)), float(np.abs(self._leaf_change).max())
-
-    @property
-    def _limit(self) -> float:
-        return np.inf if self.change.spread is None else _LIMIT
-
-    @property
-    def _leaf_change(self) -> NDArray[np.float64]:
-        return self.value[1] - self.value[0]
+        """The largest changes of a split and of a leaf that are drawn: they get the darkest colours."""
+        drawn, size = self.nodes.depth <= self.max_depth, np.abs(self.amounts)
+        split, leaf = (float(size[drawn & kind].max(initial=0.0)) for kind in (self.is_split, ~self.is_split))
+        return split, leaf
 
     @property
     def colours(self) -> list[tuple[float, float, float]]:
         """The fill of each node: the darker, the larger the change."""
-        c = self.change
-        shifts = np.abs(c.shift if c.spread is None else c.shift_in_spreads)
-        parts = shifts / (self.largest[0] or 1.0), self._leaf_change / (self.largest[1] or 1.0)
+        split, leaf = self.largest
         return [
-            _style.mixed(_style.MOVES, float(parts[0][split]))
-            if split >= 0
-            else _style.mixed(_style.RISES if parts[1][leaf] > 0 else _style.FALLS, float(abs(parts[1][leaf])))
-            for split, leaf in zip(self.nodes.split, self.nodes.begin, strict=True)
+            _style.mixed(
+                _style.MOVES if is_split else _style.RISES if amount > 0 else _style.FALLS,
+                amount / ((split if is_split else leaf) or 1.0),
+            )
+            for amount, is_split in zip(self.amounts.tolist(), self.is_split, strict=True)
         ]
 
     @property
@@ -240,12 +240,12 @@ class TreeDisplay:
         if self.change.kept:
             return []
         split, leaf = (number(largest, 2) for largest in self.largest)
-        unit = "spreads" if self.change.spread is not None else "units of its feature"
-        return [
-            (_style.MOVES, f"split moved (darkest: by {split} {unit})"),
+        keys = [
+            (_style.MOVES, f"split moved (darkest: by {split} spreads)"),
             (_style.RISES, "leaf says more"),
             (_style.FALLS, f"leaf says less (darkest: by {leaf})"),
         ]
+        return keys if self.change.spread is not None else keys[1:]
 
     @property
     def _key_width(self) -> float:
@@ -271,11 +271,10 @@ class TreeDisplay:
             if above >= 0:
                 start, end = x[above] + at.width[above] / 2, x[box] - at.width[box] / 2
                 self.ax_.plot([start, end], [y[above], y[box]], color=_style.QUIET, linewidth=self._scale, zorder=1)
-            cut = at.is_end[box] and not self.nodes.is_leaf[node]
-            text, colour = (self._cut_text(node), (1.0, 1.0, 1.0)) if cut else (texts[node], colours[node])
             size = float(at.width[box]), float(at.height[box])
-            self.boxes_.append(_style.box(self.ax_, x[box], y[box], size, colour, self._scale, not at.is_end[box]))
-            self.texts_.append(_style.write(self.ax_, x[box], y[box], text, self._scale))
+            options = {"colour": colours[node], "scale": self._scale, "round_": not at.is_end[box]}
+            self.boxes_.append(_style.box(self.ax_, x[box], y[box], size, **options))
+            self.texts_.append(_style.write(self.ax_, x[box], y[box], texts[node], self._scale))
         for box in np.flatnonzero(
             at.parent == 0
         ).tolist():  # the words at the root, above the upper and below the lower branch

@@ -66,7 +66,8 @@ def _walk_to(ensemble: TreeEnsemble, split: int, row: NDArray[np.float64], above
     threshold = np.clip(ensemble.threshold[path], finite.min, finite.max)
     on = threshold.astype(dtype)
     on = np.where(on > threshold, np.nextafter(on, dtype.type(-np.inf)), on)  # the last number that goes left
-    value = np.where(to_left, on, np.clip(np.nextafter(on, dtype.type(np.inf)), None, finite.max))
+    with np.errstate(over="ignore"):  # at a threshold of +inf nothing is above
+        value = np.where(to_left, on, np.clip(np.nextafter(on, dtype.type(np.inf)), None, finite.max))
     row[ensemble.feature[path]] = value  # the last split on a feature is the one that confines it most
 
 

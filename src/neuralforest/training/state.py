@@ -47,7 +47,7 @@ class State:
             parameters=start.copy(),
             first_moment=np.zeros_like(start),
             second_moment=np.zeros_like(start),
-            start=start if settings.weight_decay > 0 else start[:0],
+            start=np.array(start if settings.weight_decay > 0 else start[:0]),  # a copy, for it may be read-only
             best=start.copy(),
             first_parameter=network.structure.first_parameter,
             steps=np.zeros(n, np.int64),

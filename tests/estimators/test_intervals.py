@@ -1,0 +1,76 @@
+"""Prediction intervals cover what they say, and follow the noise."""
+
+import numpy as np
+import pytest
+from sklearn.tree import DecisionTreeRegressor
+
+from small_models import forest, regression, small, small_boosted
+
+
+def noisy(n, seed):
+    """Return rows whose noise grows with the first feature, from 0.1 to 1.1."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(size=(n, 3))
+    return X, np.sin(6 * X[:, 1]) + (0.1 + X[:, 0]) * rng.normal(size=n)
+
+
+MODELS = {
+    "oob": lambda: small(source=forest(n_estimators=30, max_leaf_nodes=32), validation="oob"),
+    "fraction": lambda: small(source=forest(n_estimators=30, max_leaf_nodes=32), validation="fraction"),
+    "joint": lambda: small(source=forest(n_estimators=10), training="joint"),
+    "boosted": small_boosted,
+    "one tree": lambda: small(source=DecisionTreeRegressor(max_leaf_nodes=16)),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_an_interval_of_90_percent_covers_90_percent(name):
+    covered, below, above = [], [], []
+    for seed in range(4):
+        X, y = noisy(2400, seed)
+        model = MODELS[name]().fit(X[:800], y[:800])
+        low, high = model.predict_quantiles(X[800:], (0.05, 0.95)).T
+        covered.append(np.mean((low <= y[800:]) & (y[800:] <= high)))
+        below.append(np.mean(y[800:] < low))
+        above.append(np.mean(y[800:] > high))
+    # of 4 fits with 200 (fraction) or 800 validation rows each, the mean has a standard deviation of 0.011 or less
+    assert np.mean(covered) == pytest.approx(0.9, abs=0.035)
+    assert np.mean(below) == pytest.approx(0.05, abs=0.025)
+    assert np.mean(above) == pytest.approx(0.05, abs=0.025)
+
+
+@pytest.mark.parametrize("name", ["oob", "fraction"])
+def test_intervals_are_wider_where_there_is_more_noise(name):
+    X, y = noisy(1500, 0)
+    model = MODELS[name]().fit(X, y)
+    low, high = model.predict_quantiles(X, (0.05, 0.95)).T
+    width = high - low
+    assert width[X[:, 0] > 0.75].mean() > 1.5 * width[X[:, 0] < 0.25].mean()
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_quantiles_rise_with_their_level_and_hold_the_prediction_between_them(name):
+    X, y = noisy(400, 0)
+    model = MODELS[name]().fit(X, y)
+    levels = np.linspace(0.01, 0.99, 30)
+    quantiles = model.predict_quantiles(X, levels)
+    assert quantiles.shape == (400, 30)
+    assert (np.diff(quantiles, axis=1) >= 0).all()
+    prediction = model.predict(X)
+    assert ((quantiles[:, 0] < prediction) & (prediction < quantiles[:, -1])).all()
+    np.testing.assert_array_equal(model.predict_quantiles(X, 0.5)[:, 0], model.predict_quantiles(X, [0.5])[:, 0])
+
+
+def test_quantiles_follow_the_units_of_the_target():
+    X, y = noisy(300, 0)
+    plain, scaled = (MODELS["oob"]().fit(X, factor * y).predict_quantiles(X) for factor in (1, 1024))
+    np.testing.assert_allclose(1024 * plain, scaled, rtol=1e-9)
+
+
+def test_quantiles_of_several_targets_are_those_of_each():
+    X, y = regression(300)
+    model = small().fit(X, np.column_stack([y, 100 * y]))
+    quantiles = model.predict_quantiles(X, (0.1, 0.9))
+    assert quantiles.shape == (300, 2, 2)
+    width = np.diff(quantiles, axis=2)[:, :, 0]
+    assert 50 < (width[:, 1] / width[:, 0]).mean() < 200
