@@ -7,9 +7,9 @@ import numpy as np
 from hypothesis import strategies as st
 from scipy.special import expit, ndtr
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
-from twins import leaves
 
 from neuralforest import ForestNetwork, NeuralForestClassifier, NeuralForestRegressor, TreeEnsemble
+from twins import leaves
 
 # --- the twin --------------------------------------------------------------------------------------------------------
 
@@ -99,7 +99,7 @@ LABELS = {"int": np.array([3, 5, 9]), "str": np.array(["ash", "elm", "oak"]), "b
 
 
 def random_ensemble(rng, kind="mean", sizes=(5, 1, 4), n_features=3, compare_dtype="float32", labels="int"):
-    """Trees of random shape with these numbers of leaves; thresholds are often no numbers of float32, and rarely +inf."""
+    """Trees of random shape with these numbers of leaves; many thresholds are no numbers of float32, some are +inf."""
 
     def middles(begin, end):
         if end - begin == 1:
@@ -114,7 +114,11 @@ def random_ensemble(rng, kind="mean", sizes=(5, 1, 4), n_features=3, compare_dty
     threshold = np.round(rng.normal(size=n_splits), 1)
     threshold[rng.random(n_splits) < 0.05] = np.inf
     classes = LABELS[labels][: 2 if kind == "logit" else n_outputs] if kind in ("forest", "logit", "softmax") else None
-    value = rng.normal(size=(n_leaves, n_outputs)) * 10.0 ** rng.integers(-2, 3) * (0.01 if kind == "log" else 1)
+    value = rng.normal(size=(n_leaves, n_outputs))
+    if kind in ("mean", "several", "sum"):
+        value *= 10.0 ** rng.integers(-2, 3)
+    elif kind == "log":
+        value *= 0.1
     mean = kind in ("mean", "several", "forest")
     return TreeEnsemble(
         feature=rng.integers(n_features, size=n_splits),

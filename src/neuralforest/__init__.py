@@ -4,6 +4,8 @@ from neuralforest.convert import convert
 from neuralforest.ensemble import TreeEnsemble
 from neuralforest.estimators import PAPER_SETTINGS, NeuralForestClassifier, NeuralForestRegressor
 from neuralforest.network import ForestNetwork
+from neuralforest.persistence import load, save
+from neuralforest.tabular import TableModel
 from neuralforest.training import Checkpoint, History, ProgressBar
 
 __version__ = "0.1.0"
@@ -16,7 +18,10 @@ __all__ = [
     "NeuralForestClassifier",
     "NeuralForestRegressor",
     "ProgressBar",
+    "TableModel",
     "TreeEnsemble",
     "__version__",
     "convert",
+    "load",
+    "save",
 ]

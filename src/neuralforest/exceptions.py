@@ -27,5 +27,17 @@ class CheckpointError(NeuralForestError, ValueError):
     """A checkpoint that belongs to another fit, or is damaged."""
 
 
+class ModelFileError(NeuralForestError, ValueError):
+    """A model file that is not one, is damaged, or holds what a model cannot hold."""
+
+
+class TableError(NeuralForestError, ValueError):
+    """A table whose columns or values do not fit a model."""
+
+
 class ConvergenceWarning(UserWarning):
     """Training went wrong or stopped early; the best state so far was kept."""
+
+
+class TableWarning(UserWarning):
+    """Values of a table that a model does not know were taken as missing."""

@@ -220,7 +220,7 @@ class ForestNetwork:
         if e.aggregation == "mean" and training == "joint" and structure.head != SOFTMAX:
             leaf = leaf / e.n_trees
         base = (e.base_score - centers[1]) / scales[1] if e.aggregation == "sum" else np.zeros(e.n_outputs)
-        largest = np.finfo(np.float32).max  # a threshold of +inf stays far to the right of everything
+        largest = float(np.finfo(np.float32).max) / fold[0]  # a threshold of +inf stays far to the right of everything
         threshold = np.clip((e.threshold - centers[0][e.feature]) / scales[0][e.feature], -largest, largest)
         parameters = initial_parameters(e, structure, threshold, leaf, base, fold)
         hard = np.zeros(len(structure.block_tree) - 1, np.bool_)

@@ -286,7 +286,7 @@ def _tree(estimator: NeuralForest, rows: NDArray[np.floating], names: Sequence[s
 
 def _network(estimator: NeuralForest, rows: NDArray[np.floating], names: Sequence[str]) -> str:
     tree = _first_trained(estimator.network_)
-    display = NetworkDisplay._read(estimator, tree, rows[0], max_leaves=10, max_inputs=10, weakest=0.2, names=names)
+    display = NetworkDisplay._read(estimator, tree, rows[0], max_leaves=8, max_inputs=8, weakest=0.2, names=names)
     text = "One unit a split, one unit a leaf. The path of the first of the given rows is highlighted."
     return _picture(display, "network", text, drawing=True)
 

@@ -28,6 +28,29 @@ def test_rows_of_weight_0_leave_no_trace(classifier, validation):
 
 
 @BOTH
+def test_weights_count_once_whether_the_forest_knows_them_or_not(classifier):
+    X, y = problem(classifier)
+    weight = np.where(np.arange(len(X)) % 3, 1.0, 0.0)
+    other = np.where(weight > 0, y, y[1])
+    grown = forest(classifier, random_state=0).fit(X, y)  # without weights, so that all rows are in some bag
+    fitted = [small(classifier, grown, validation="oob").fit(X, target, weight) for target in (y, other)]
+    assert output(fitted[0], X).tobytes() == output(fitted[1], X).tobytes()
+    grown = forest(classifier, random_state=0).fit(X, y, weight)  # draws by the weights already
+    model = small(classifier, grown, validation="oob").fit(X, y, 8 * weight)
+    same = small(classifier, forest(classifier, random_state=0), validation="oob").fit(X, y, weight)
+    assert output(model, X).tobytes() == output(same, X).tobytes()
+
+
+def test_weights_of_validation_rows_have_units_of_their_own():
+    X, y = regression()
+    fitted = [
+        small().fit(X[:90], y[:90], np.full(90, 1e-200), X_val=X[90:], y_val=y[90:], sample_weight_val=np.full(30, w))
+        for w in (1.0, 1e200)
+    ]
+    assert output(fitted[0], X).tobytes() == output(fitted[1], X).tobytes()
+
+
+@BOTH
 @VALIDATION
 @pytest.mark.parametrize("factor", [2.0**-1000, 2.0**900])
 def test_only_the_ratios_of_weights_matter(classifier, validation, factor):

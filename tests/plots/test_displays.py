@@ -1,4 +1,5 @@
 import sys
+import warnings
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -200,6 +201,15 @@ def test_a_tree_of_one_leaf_can_be_drawn():
     assert NetworkDisplay.from_estimator(stump, row=X[0]).boxes_[2]
 
 
+def test_a_constant_target_is_drawn():
+    X, _ = models.rows()
+    model = small_models.small().fit(X, np.ones(len(X)))
+    low, high = SurfaceDisplay.from_estimator(model, X).limits
+    assert low < 0.5
+    assert high > 1.5
+    assert ImportanceDisplay.from_estimator(model).ax_.get_xlim() == (0, 100)
+
+
 @pytest.mark.parametrize("display", [NetworkDisplay, TreeDisplay])
 def test_a_drawing_on_small_axes_is_scaled_as_a_whole(display):
     figure, ax = plt.subplots(figsize=(3, 3))
@@ -218,6 +228,19 @@ def test_names_come_from_the_columns():
     assert SurfaceDisplay.from_estimator(model, frame, features=("age", "weight")).names == ("age", "weight")
     with pytest.raises(ValueError, match="feature names"):
         SurfaceDisplay.from_estimator(model, frame[list(models.NAMES[::-1])])
+
+
+def test_missing_columns_and_signs_that_no_font_has_are_drawn():
+    X, y = models.rows()
+    X = np.where(np.arange(4) == 3, np.nan, X)
+    model = small_models.small(connectivity="full").fit(X, y)
+    names = ["年龄", "温度", "é\n(µm)", "e"]
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing")
+        for display in (ImportanceDisplay, NetworkDisplay, SurfaceDisplay):
+            draw(display, model, X, feature_names=names).figure_.draw_without_rendering()
+        shown = TreeDisplay.from_estimator(model, X, feature_names=names)
+    assert np.isfinite(shown.change.shift).all()
 
 
 @pytest.mark.parametrize("display", DISPLAYS)

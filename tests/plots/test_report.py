@@ -1,5 +1,6 @@
 import re
 from html.parser import HTMLParser
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -131,6 +132,13 @@ def test_errors_are_sentences(tmp_path):
     with pytest.raises(InvalidParameterError, match=r"y must hold only the classes \[0, 1, 2\], got 9 too"):
         write_report(models.fitted(classifier=True), X, np.full(len(y), 9), path)
     assert not path.exists()
+
+
+def test_every_image_of_the_page_about_pictures_is_there_and_small():
+    docs = Path(__file__).parents[2] / "docs"
+    images = re.findall(r"\]\((images/.*?)\)", (docs / "pictures.md").read_text(encoding="utf-8"))
+    assert len(images) == 8
+    assert all((docs / image).stat().st_size < 150_000 for image in images)
 
 
 @pytest.mark.skipif(browser.CHROMIUM is None, reason="Chromium is not installed")

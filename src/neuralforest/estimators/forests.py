@@ -100,6 +100,11 @@ def bag_counts(forest: Any, n_rows: int) -> list[NDArray[np.int64]]:
     return [np.bincount(rows, minlength=n_rows) for rows in forest.estimators_samples_]
 
 
+def draws_by_weight(forest: Any) -> bool:
+    """Return whether a fitted forest has drawn its rows by their weights, which then count no second time."""
+    return getattr(forest, "_sample_weight", None) is not None
+
+
 def n_rows_seen(forest: Any) -> int | None:
     """Return how many rows a fitted forest was given, where it remembers."""
     return getattr(forest, "_n_samples", None)

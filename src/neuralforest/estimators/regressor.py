@@ -50,8 +50,9 @@ class NeuralForestRegressor(RegressorMixin, NeuralForest):
     def predict_quantiles(self, X: ArrayLike, quantiles: ArrayLike = (0.05, 0.95)) -> NDArray[np.float64]:
         """Predict quantiles of the target, for intervals that hold it with a given probability.
 
-        They come from the errors on the validation (or out-of-bag) rows, each divided by how much the trees disagree
-        there, and multiplied with how much they disagree about X.
+        They come from the errors on the validation (or out-of-bag) rows of `fit`, each divided by how much the trees
+        disagree there, and multiplied with how much they disagree about X. Of few such rows, no extreme quantile can be
+        known: 0.05 and 0.95 need 19 or more.
 
         Parameters
         ----------

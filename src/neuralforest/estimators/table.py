@@ -30,7 +30,7 @@ class Table:
 
     X: Any  # dense or sparse (rows, features)
     target: NDArray[Any]  # numbers or labels, as the forest takes them
-    weight: NDArray[np.float64]  # (rows,), 1 in the mean over the rows of fit(X, y)
+    weight: NDArray[np.float64]  # (rows,), 1 in the mean over the rows of fit(X, y), and over those of X_val
     forest_weight: NDArray[np.float64] | None  # (rows,) in the user's units; None where there are no weights
     n_rows: int  # rows without those of X_val
 
@@ -48,10 +48,9 @@ def read_table(estimator: "NeuralForest", rows: Rows, given: Rows | None = None,
     weighted = rows.weight is not None or class_weights is not None
     if class_weights is not None:
         weight = weight * class_weights
-    _check_products(weight[:n_rows])
-    if given is not None:
-        _check_products(weight[n_rows:])
-    return Table(X, target, weight / weight[:n_rows].mean(), weight if weighted else None, n_rows)
+    parts = [slice(n_rows)] if given is None else [slice(n_rows), slice(n_rows, None)]
+    units = np.concatenate([_in_units_of_the_mean(weight[part]) for part in parts])
+    return Table(X, target, units, weight if weighted else None, n_rows)
 
 
 def given_rows(X_val: Any, y_val: Any, sample_weight_val: Any) -> Rows | None:
@@ -87,7 +86,7 @@ def _read_weight(weight: Any, X: Any) -> NDArray[np.float64]:
     return np.asarray(_check_sample_weight(weight, X, dtype=np.float64, ensure_non_negative=True))
 
 
-def _check_products(weight: NDArray[np.float64]) -> None:
+def _in_units_of_the_mean(weight: NDArray[np.float64]) -> NDArray[np.float64]:
     with np.errstate(over="ignore"):
         total = weight.sum()
     if not 0 < total < np.inf:
@@ -95,6 +94,7 @@ def _check_products(weight: NDArray[np.float64]) -> None:
             "sample_weight times class_weight must have a positive and finite sum, in the rows to learn from and in "
             f"those for validation, got {weight.min():g} to {weight.max():g}"
         )
+    return weight / (total / len(weight))
 
 
 def _stacked(X: Any, X_val: Any) -> Any:

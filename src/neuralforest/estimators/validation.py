@@ -38,7 +38,8 @@ class Split:
                 "validation='oob' needs trees that leave rows of positive weight out, and none does, with n_samples = "
                 f"{np.count_nonzero(table.weight)}; pass more rows, or X_val and y_val, or use validation='fraction'"
             )
-        drawn = [count[bag].astype(np.float64) for count, bag in zip(counts, bags, strict=True)]
+        weight = np.ones(table.n_rows) if forests.draws_by_weight(forest) else table.weight
+        drawn = [count[bag] * weight[bag] for count, bag in zip(counts, bags, strict=True)]
         return BlockRows.own(bags, drawn), BlockRows.own(unseen, [table.weight[rows] for rows in unseen])
 
 

@@ -28,6 +28,8 @@ gather of whole paths, in place of one a level, is 3 to 12 times slower than eit
 _GROUP = 1024
 """Units of a layer that are computed together: more need more memory a row, fewer need more operators."""
 
+_STEEP = 100.0  # beyond it the first layer is computed in float64, so that the whole stays within 1e-5
+
 
 def add_soft_trees(graph: Graph, view: View, x: str, form: str) -> str:
     """Add the sum over all soft trees, (outputs, rows); x is (rows, features), as the trees compare it."""
@@ -64,7 +66,7 @@ class _Inputs:
         x = graph.add("Div", x, graph.constant(soft.scale))
         x = graph.add("Clip", x, graph.constant(np.float64(-FAR)), graph.constant(np.float64(FAR)))
         x = graph.add("Transpose", graph.cast(x, graph.dtype), perm=[1, 0])
-        self.dtype = "float64" if view.is_steep else graph.dtype
+        self.dtype = "float64" if view.steepness > _STEEP else graph.dtype
         self.x = self.known = graph.cast(x, self.dtype)
         if self.full:  # what is missing adds nothing to the units of other features
             zero = graph.constant(np.zeros((), self.dtype))

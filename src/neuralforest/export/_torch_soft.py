@@ -14,6 +14,8 @@ from neuralforest._kernels.arguments import layer_offsets
 from neuralforest.export._view import FAR, View
 from neuralforest.structure import connection_units
 
+_STEEP = 10.0  # beyond it the first layer is computed in float64, so that the whole stays within 1e-6
+
 
 class SoftTrees(nn.Module):
     """The sum over the soft blocks of a network of what their trees say.
@@ -28,7 +30,7 @@ class SoftTrees(nn.Module):
         s, e, soft = view.network.structure, view.ensemble, view.network.soft
         assert soft is not None
         self.contrast = float(s.contrast1), float(s.contrast2)
-        self.full, self.softmax_head, self.is_steep = bool(s.full), view.softmax_head, view.is_steep
+        self.full, self.softmax_head, self.is_steep = bool(s.full), view.softmax_head, view.steepness > _STEEP
         self.compare_dtype = getattr(torch, e.compare_dtype)
         ranges = [(int(s.block_tree[block]), int(s.block_tree[block + 1])) for block in view.soft_blocks]
         trees = np.concatenate([np.arange(first, last) for first, last in ranges])

@@ -16,7 +16,6 @@ from neuralforest.network import ForestNetwork
 from neuralforest.structure import connection_units
 
 FAR = 1e30  # see network.py: scaled inputs beyond it are taken as it
-_STEEP = 100.0  # contrast * |offset| up to which float32 will do: the error in the argument of tanh is 6e-8 times that
 
 
 class Cell(NamedTuple):
@@ -76,13 +75,17 @@ class View:
         """Whether each soft tree says probabilities, by a softmax of its own."""
         return self.network.soft is not None and self.network.structure.head == SOFTMAX
 
-    @cached_property
-    def is_steep(self) -> bool:
-        """Whether float32 is too coarse for w x + b of the first layer: kernels round it once, other runtimes twice."""
-        if self.network.soft is None:
-            return False
-        largest = max((float(np.abs(self._parts(block)[1]).max(initial=0)) for block in self.soft_blocks), default=0.0)
-        return largest * float(self.network.structure.contrast1) > _STEEP
+    @property
+    def steepness(self) -> float:
+        """The largest contrast * |offset| of the first layer.
+
+        Times 6e-8 it is the error in the argument of tanh where w x + b is rounded twice in float32. Kernels round once.
+        """
+        if not len(self.soft_blocks):
+            return 0.0
+        offset = np.abs(np.concatenate([self._parts(block)[1] for block in self.soft_blocks]))
+        largest = float(offset.max(initial=0, where=offset < FAR))  # thresholds of +inf saturate in any precision
+        return largest * float(self.network.structure.contrast1)
 
     @cached_property
     def soft_blocks(self) -> NDArray[np.int64]:

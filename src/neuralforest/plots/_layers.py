@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from neuralforest._kernels.arguments import SOFTMAX
 from neuralforest.exceptions import InvalidParameterError
 from neuralforest.network import ForestNetwork
-from neuralforest.plots._subject import forest_of, rows_of
+from neuralforest.plots._subject import forest_of, medians_and_spreads, rows_of
 from neuralforest.structure import leaf_targets
 
 
@@ -178,9 +178,9 @@ def _center_and_spread(network: ForestNetwork, X: Any) -> tuple[NDArray[np.float
     """Return where the other features of a split are held, and the unit that its shift is also told in."""
     soft, n_features = network.soft, network.ensemble.n_features
     if X is not None:
-        rows = np.asarray(rows_of(network, X), np.float64)
-        spread = np.nanstd(rows, axis=0)
-        return np.nanmedian(rows, axis=0), np.where(spread > 0, spread, 1.0)
+        medians, spreads = medians_and_spreads(rows_of(network, X))
+        center = np.zeros(n_features) if soft is None else soft.center
+        return np.where(np.isnan(medians), center, medians), spreads
     if soft is None:
         return np.zeros(n_features), None
     if (soft.center == 0).all() and (soft.scale == 1).all():  # raw units: the network has never seen a spread

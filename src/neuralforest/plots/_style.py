@@ -1,5 +1,7 @@
 """How all pictures look: colours, fonts, boxes. The only place that imports matplotlib, and only on use."""
 
+import unicodedata
+import warnings
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from typing import Any
@@ -120,8 +122,15 @@ def text_width(text: str, size: float = FONT) -> float:
     """Return the width of the longest line of a text in inches."""
     textpath, fonts = matplotlib_module("textpath"), matplotlib_module("font_manager")
     font = fonts.FontProperties(family="DejaVu Sans", size=size)
-    widths = [textpath.text_to_path.get_text_width_height_descent(line, font, False)[0] for line in text.split("\n")]
-    return float(max(widths)) / 72
+
+    def width(line: str) -> float:  # signs that fill a square, as the Chinese ones do, are in no font of matplotlib's
+        others = "".join(sign for sign in line if unicodedata.east_asian_width(sign) not in "WF")
+        squares = (len(line) - len(others)) * size
+        return squares + float(textpath.text_to_path.get_text_width_height_descent(others, font, False)[0])
+
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from", UserWarning)  # it is told when it is drawn
+        return max(width(line) for line in text.split("\n")) / 72
 
 
 def box_size(texts: Iterable[str], size: float = FONT, padding: float = 0.08) -> tuple[float, float]:

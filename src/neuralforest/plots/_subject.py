@@ -75,6 +75,19 @@ def rows_of(model: Any, X: Any) -> NDArray[np.floating]:
     return network_of(model).check_X(X if scipy.sparse.issparse(X) else np.asarray(X))
 
 
+def medians_and_spreads(rows: NDArray[np.floating]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return median and standard deviation of each column without what is missing.
+
+    A column where everything is missing has the median NaN; one that does not vary has the spread 1.
+    """
+    medians, spreads = np.full(rows.shape[1], np.nan), np.ones(rows.shape[1])
+    known = ~np.isnan(rows).all(axis=0)
+    columns = np.asarray(rows[:, known], np.float64)
+    medians[known], found = np.nanmedian(columns, axis=0), np.nanstd(columns, axis=0)
+    spreads[known] = np.where(found > 0, found, 1.0)
+    return medians, spreads
+
+
 class Target(NamedTuple):
     """Which of the numbers that a model gives is drawn."""
 
@@ -90,7 +103,7 @@ def target_of(network: ForestNetwork, target: Any = None) -> Target:
         if not isinstance(index, int | np.integer) or not 0 <= index < n:
             raise InvalidParameterError(f"target must be the number of an output, 0 to {n - 1}, got {target!r}")
         return Target(int(index), "prediction (units of the target)" if n == 1 else f"prediction of target {index}")
-    classes = list(network.classes)
+    classes = network.classes.tolist()
     if target is not None and target not in classes:
         raise InvalidParameterError(f"target must be one of the classes {classes}, got {target!r}")
     index = len(classes) - 1 if target is None else classes.index(target)

@@ -108,6 +108,7 @@ class ImportanceDisplay:
             labels = [short(self.names[i], 22) for i in order]
             ax.set_yticks(place, labels, parse_math=False)
             ax.set_ylim(len(order) - 0.4, -0.6)
+            ax.set_xlim(left=0, right=None if max(self.network.max(), self.forest.max()) > 0 else 100)
             ax.tick_params(axis="y", length=0)
             ax.set_xlabel("importance (percent)")
             ax.set_ylabel("feature")

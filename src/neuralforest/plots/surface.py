@@ -16,6 +16,7 @@ from neuralforest.plots._subject import (
     feature_names,
     feature_number,
     forest_of,
+    medians_and_spreads,
     network_of,
     rows_of,
     target_of,
@@ -123,7 +124,7 @@ class SurfaceDisplay:
         chosen, what = target_of(network, target), _two_features(network, features, labels)
         rows = np.asarray(rows_of(estimator, X), np.float64)
         x, y = (_values(rows[:, i], grid, labels[i]) for i in what)
-        points = np.tile(_medians(rows), (grid * grid, 1))
+        points = np.tile(medians_and_spreads(rows)[0], (grid * grid, 1))
         points[:, what[0]], points[:, what[1]] = np.tile(x, grid), np.repeat(y, grid)
         shown = rows[np.unique(np.linspace(0, len(rows) - 1, _DOTS).astype(int))][:, what]
         forest, trained = (_predicted(n, points, chosen).reshape(grid, grid) for n in (forest_of(network), network))
@@ -131,9 +132,11 @@ class SurfaceDisplay:
 
     @property
     def limits(self) -> tuple[float, float]:
-        """The ends of the colour scale that both surfaces share."""
+        """The ends of the colour scale that both surfaces share; wider than what differs by rounding only."""
         both = np.concatenate([self.forest.ravel(), self.network.ravel()])
-        return float(both.min()), float(both.max())
+        low, high = float(both.min()), float(both.max())
+        room = 1e-6 * max(abs(low), abs(high), 1e-300)
+        return (low, high) if high - low > room else (low - 0.5 * abs(low) - 0.5, high + 0.5 * abs(high) + 0.5)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw on a pair of axes, or on new ones."""
@@ -178,14 +181,6 @@ def _two_features(network: ForestNetwork, features: Sequence[int | str] | None, 
     if chosen[0] == chosen[1]:
         raise InvalidParameterError(f"features must be two different ones, got {features!r}")
     return chosen
-
-
-def _medians(rows: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the median of each column without what is missing; columns with nothing else stay missing."""
-    known = ~np.isnan(rows).all(axis=0)
-    medians = np.full(rows.shape[1], np.nan)
-    medians[known] = np.nanmedian(rows[:, known], axis=0)
-    return medians
 
 
 def _values(column: NDArray[np.float64], grid: int, name: str) -> NDArray[np.float64]:

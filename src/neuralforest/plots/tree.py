@@ -122,7 +122,7 @@ class TreeDisplay:
         change = tree_change(network, tree, None if X is None else rows_of(estimator, X))
         column, label = leaf_target(network, target)
         middle = e.middle[e.first_split[tree] : e.first_split[tree + 1]]
-        state = "as it was: training did not improve it" if change.kept else "before → after training"
+        state = "kept as it was: training did not improve it" if change.kept else "before → after training"
         if network.soft is None:
             state = "not trained"
         value = change.value_before[:, column], change.value_after[:, column]
@@ -199,7 +199,7 @@ class TreeDisplay:
 
     @property
     def amounts(self) -> NDArray[np.float64]:
-        """How much each node changed, (nodes,): a split in spreads, or 0 if those are unknown, a leaf by what it says."""
+        """How much each node changed, (nodes,): a split in spreads, 0 if those are unknown, a leaf by what it says."""
         shifts = np.clip(np.nan_to_num(self.change.shift_in_spreads), -_LIMIT, _LIMIT)
         means = [self._means(node) for node in range(len(self.nodes.split))]
         ends = [after - before for before, after in means]

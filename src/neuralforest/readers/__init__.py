@@ -12,7 +12,7 @@ from neuralforest.readers._refusal import unsupported
 
 __all__ = ["read_ensemble"]
 
-_LIBRARIES = {"sklearn": "neuralforest.readers.sklearn"}
+_LIBRARIES = {"neuralforest": "neuralforest.stored", "sklearn": "neuralforest.readers.sklearn"}
 """The file that reads the models of a library, by the name of the library's package."""
 
 _SUPPORTED = (

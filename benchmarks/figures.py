@@ -1,0 +1,177 @@
+"""The paper's figures, made again: `python -m benchmarks.figures`.
+
+Three of them, as PNG and SVG in `benchmarks/results`: training evolution, asymptotic behaviour, and a consistency run. Runs
+that are finished are kept and never repeated; `--draw` only draws what is there.
+"""
+
+import argparse
+import os
+import platform
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.figures_runs import (
+    CONSISTENCY_SCALE,
+    RESULTS,
+    SERIES,
+    SIZES,
+    Curves,
+    Point,
+    compute_curves,
+    compute_points,
+    read_curves,
+    read_points,
+)
+from benchmarks.paper_models import version_of
+from neuralforest.theory import consistency_schedule, consistency_terms
+
+FIGURES = ("evolution", "asymptotic", "consistency")
+# The colours of Okabe and Ito, which readers of any colour vision can tell apart; lines differ in shape as well.
+VERMILION, GREEN, PURPLE, BLUE, SKY = "#d55e00", "#009e73", "#cc79a7", "#0072b2", "#56b4e9"
+_LOOKS: dict[str, dict[str, Any]] = {
+    "RF": {"color": VERMILION, "marker": "s", "linestyle": "--"},
+    "NRF2 full": {"color": GREEN, "marker": "o"},
+    "NRF2 full, slope": {"color": BLUE, "marker": "^", "linestyle": "-."},
+    "NRF1 sparse": {"color": BLUE, "marker": "^", "linestyle": "-."},
+    "NRF2 sparse": {"color": GREEN, "marker": "o"},
+}
+_NAMES = {
+    "NRF2 full": "NRF2 full, contrasts in the weights",
+    "NRF2 full, slope": "NRF2 full, contrasts as slopes",
+}
+_TERMS = {
+    "complexity": (r"$K^6 \log(\gamma_2 K^5) / n$", VERMILION, "--"),
+    "second_layer": (r"$K^2 e^{-2\gamma_2}$", BLUE, "-."),
+    "first_layer": (r"$K^4 \gamma_2^2 \log(\gamma_1) / \gamma_1$", GREEN, "-"),
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Make the runs that are missing, then the figures."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.figures", description="Make the paper's figures again.")
+    parser.add_argument("figures", nargs="*", choices=[[], *FIGURES], help=f"of {', '.join(FIGURES)}; all without")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="threads; all cores by default")
+    parser.add_argument("--draw", action="store_true", help="run nothing, draw what is there")
+    options = parser.parse_args(arguments)
+    for figure in options.figures or FIGURES:
+        if not options.draw:
+            lines = (
+                compute_curves(jobs=options.jobs)
+                if figure == "evolution"
+                else compute_points(figure, jobs=options.jobs)
+            )
+            for line in lines:
+                print(line, flush=True)
+        for path in save(figure, RESULTS):
+            print(f"wrote {path}")
+    return 0
+
+
+def save(figure: str, folder: Path) -> list[Path]:
+    """Draw a figure and write it as PNG and SVG, stamped with what made it."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    mpl.rcParams.update({"svg.hashsalt": figure, "svg.fonttype": "none", "font.size": 10, "axes.grid": True})
+    mpl.rcParams.update({"grid.alpha": 0.3, "axes.spines.top": False, "axes.spines.right": False})
+    if figure == "evolution":
+        drawn = draw_evolution(read_curves())
+    else:
+        draw = draw_asymptotic if figure == "asymptotic" else draw_consistency
+        drawn = draw({point: error for point, error in read_points().items() if point.figure == figure})
+    written = []
+    for suffix, more in ((".png", {}), (".svg", {"Date": None})):
+        path = folder / f"paper_{figure}{suffix}"
+        drawn.savefig(path, dpi=150, metadata={"Description": stamp(figure), **more})
+        written.append(path)
+    return written
+
+
+def stamp(figure: str) -> str:
+    """Return what made a figure."""
+    libraries = ("neuralforest", "scikit-learn", "torch", "numpy")
+    versions = ", ".join(f"{library} {version_of(library)}" for library in libraries)
+    return f"python -m benchmarks.figures {figure}; {versions}, Python {platform.python_version()}"
+
+
+def draw_evolution(curves: Curves) -> Any:
+    """Draw the errors epoch by epoch: the forest and its network, then the network against an ordinary one."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(10, 4.2), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    for axes in (left, right):
+        _curve(axes, curves, "NRF2 full", GREEN, "-")
+        axes.set(xlabel="epoch", ylabel="RMSE (MPa)", xlim=(0, None))
+    if "RF, validation" in curves:
+        left.axhline(curves["RF, validation"][0], color=VERMILION, linestyle="--", label="RF, validation")
+    _curve(right, curves, "NN2", PURPLE, "-.")
+    right.set_yscale("log")
+    left.set_title("The network improves on its forest")
+    right.set_title("An ordinary network of the same size does not catch up")
+    for axes in (left, right):
+        axes.legend()
+    figure.suptitle("Training evolution on Concrete: 30 trees of depth 6, contrasts 100 and 1")
+    return figure
+
+
+def _curve(axes: Any, curves: Curves, name: str, color: str, style: str) -> None:
+    """Draw the training and the validation error of a model."""
+    validation, training = (curves.get(f"{name}, {part}") for part in ("validation", "training"))
+    if validation is not None:
+        axes.plot(np.arange(len(validation)), validation, color=color, linestyle=style, label=f"{name}, validation")
+    if training is not None:
+        epochs = np.arange(1, len(training) + 1)
+        axes.plot(epochs, training, color=color, linestyle=":", linewidth=2, label=f"{name}, training")
+
+
+def draw_asymptotic(errors: dict[Point, float]) -> Any:
+    """Draw the test error of the forest and of its network against the size of the training set."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6.4, 4.4), layout="constrained")
+    axes = figure.subplots()
+    _growth(axes, errors, "asymptotic")
+    axes.set(title="Asymptotic behaviour: y = Σ sin(20 x − 10) + noise, d = 2", ylabel="test RMSE")
+    axes.legend(title="30 trees of depth 6, contrasts 100 and 1")
+    return figure
+
+
+def draw_consistency(errors: dict[Point, float]) -> Any:
+    """Draw the error under a schedule that Theorem 4.1 covers, beside the three terms that have to vanish."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(10, 4.2), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    _growth(left, errors, "consistency")
+    left.set(title="Distance to an additive function, d = 2", ylabel="RMSE to the function itself")
+    left.legend(title="30 trees of K leaves, weights bounded")
+    n = np.logspace(2, 12, 201)
+    terms = [consistency_terms(rows, *consistency_schedule(rows, CONSISTENCY_SCALE)) for rows in n]
+    for name, (label, color, style) in _TERMS.items():
+        right.plot(n, [getattr(term, name) for term in terms], color=color, linestyle=style, label=label)
+    right.axvspan(SIZES["consistency"][0], SIZES["consistency"][-1], color="0.5", alpha=0.15, label="sizes on the left")
+    right.set(
+        title="The terms of Theorem 4.1 under the same schedule", xlabel="training rows n", xscale="log", yscale="log"
+    )
+    right.legend()
+    return figure
+
+
+def _growth(axes: Any, errors: dict[Point, float], figure: str) -> None:
+    """Draw means over the draws, with standard deviations as error bars."""
+    for series in SERIES[figure]:
+        sizes = sorted({point.n for point in errors if point.series == series})
+        drawn = [[error for point, error in errors.items() if (point.series, point.n) == (series, n)] for n in sizes]
+        means = [np.mean(each) for each in drawn]
+        spreads = [np.std(each, ddof=1) if len(each) > 1 else 0.0 for each in drawn]
+        axes.errorbar(sizes, means, yerr=spreads, capsize=3, label=_NAMES.get(series, series), **_LOOKS[series])
+    axes.set(xlabel="training rows n", xscale="log", yscale="log")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,169 @@
+"""The runs behind the paper's figures, kept in small files as they end and never repeated. Draws nothing."""
+
+import csv
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.ensemble import BaggingRegressor
+from sklearn.tree import DecisionTreeRegressor
+
+import neuralforest as nf
+from benchmarks.paper_models import Part, Parts, grow, load_forest, load_parts, neural_forest
+from benchmarks.paper_plan import AUTHORS, SLOPE, Run
+from neuralforest.datasets import make_additive, make_sines
+from neuralforest.theory import bound_constant, consistency_schedule
+
+RESULTS = Path(__file__).with_name("results")
+EVOLUTION, GROWTH = RESULTS / "paper_evolution.csv", RESULTS / "paper_growth.csv"
+DRAWS = 3
+N_TEST = 10_000
+CONSISTENCY_SCALE = 4.0  # of the schedule's number of leaves: 7 for 100 rows, 16 for 100,000
+SIZES = {
+    "asymptotic": tuple(round(10**exponent) for exponent in np.arange(2, 4.1, 0.5)),
+    "consistency": tuple(round(10**exponent) for exponent in np.arange(2, 5.1, 0.5)),
+}
+SERIES = {
+    "asymptotic": ("RF", "NRF2 full", "NRF2 full, slope"),
+    "consistency": ("RF", "NRF1 sparse", "NRF2 sparse"),
+}
+
+
+class Point(NamedTuple):
+    """An error on fresh rows, for one draw of n training rows."""
+
+    figure: str
+    series: str
+    n: int
+    draw: int
+
+
+Curves = dict[str, NDArray[np.float64]]  # (epochs,) or (epochs + 1,) with the start first
+
+
+def points(figure: str) -> list[Point]:
+    """Return the points of a figure, small training sets first."""
+    return [Point(figure, series, n, draw) for n in SIZES[figure] for draw in range(DRAWS) for series in SERIES[figure]]
+
+
+def read_points(path: Path = GROWTH) -> dict[Point, float]:
+    """Return the errors that are known."""
+    if not path.exists():
+        return {}
+    with path.open(encoding="utf-8", newline="") as file:
+        return {
+            Point(row["figure"], row["series"], int(row["n"]), int(row["draw"])): float(row["rmse"])
+            for row in csv.DictReader(file)
+        }
+
+
+def compute_points(figure: str, path: Path = GROWTH, jobs: int = 1) -> Iterator[str]:
+    """Make the points that are missing; yield a line for each."""
+    measure = {"asymptotic": asymptotic_error, "consistency": consistency_error}[figure]
+    missing = [point for point in points(figure) if point not in read_points(path)]
+    for place, point in enumerate(missing, 1):
+        started = time.perf_counter()
+        error = measure(point, jobs)
+        seconds = time.perf_counter() - started
+        _append(path, (*Point._fields, "rmse", "seconds"), [(*point, f"{error:.6g}", f"{seconds:.1f}")])
+        yield f"[{place}/{len(missing)}] {figure}, {point.series}, n = {point.n}, draw {point.draw}: {error:.4f}"
+
+
+def asymptotic_error(point: Point, jobs: int = 1) -> float:
+    """Return the test error on the paper's sines; half as many rows again are for validation."""
+    parts = _draw(make_sines, point)
+    forest = grow(parts.train, AUTHORS, point.draw)
+    if point.series == "RF":
+        return _rmse(forest.predict, parts.test)
+    run = Run("sines", "NRF2 full", SLOPE if point.series.endswith("slope") else AUTHORS, point.draw)
+    model = neural_forest(run, forest, jobs)
+    model.fit(*parts.train, X_val=parts.validation.X, y_val=parts.validation.y)
+    return _rmse(model.predict, parts.test)
+
+
+def consistency_error(point: Point, jobs: int = 1) -> float:
+    """Return the distance to the function itself, with leaves, contrasts and bound as Theorem 4.1 wants them."""
+    parts = _draw(make_additive, point)
+    schedule = consistency_schedule(point.n, CONSISTENCY_SCALE)
+    tree = DecisionTreeRegressor(max_leaf_nodes=schedule.n_leaves, max_features=1 / 3)
+    forest = BaggingRegressor(tree, 30, bootstrap=False, max_samples=0.632, random_state=point.draw).fit(*parts.train)
+    if point.series == "RF":
+        return _rmse(forest.predict, parts.test)
+    model = neural_forest(Run("additive", point.series, SLOPE, point.draw), forest, jobs)
+    model.set_params(
+        contrast=(schedule.gamma1, schedule.gamma2), bound=bound_constant(float(np.abs(parts.train.y).max()))
+    )
+    model.fit(*parts.train, X_val=parts.validation.X, y_val=parts.validation.y)
+    return _rmse(model.predict, parts.test)
+
+
+def _draw(make: Callable[..., tuple[NDArray[np.float64], NDArray[np.float64]]], point: Point) -> Parts:
+    """Draw n training rows, n / 2 for validation, and test rows without noise."""
+    seeds = np.random.SeedSequence([point.n, point.draw]).generate_state(3)
+    sizes, noise = (point.n, point.n // 2, N_TEST), ({}, {}, {"noise": 0.0})
+    return Parts(
+        *(Part(*make(n, random_state=int(seed), **more)) for n, seed, more in zip(sizes, seeds, noise, strict=True))
+    )
+
+
+def _rmse(predict: Callable[[NDArray[np.float64]], NDArray[np.float64]], part: Part) -> float:
+    return float(np.sqrt(np.mean((predict(part.X) - part.y) ** 2)))
+
+
+def read_curves(path: Path = EVOLUTION) -> Curves:
+    """Return the curves that are known, by name."""
+    if not path.exists():
+        return {}
+    curves: dict[str, list[float]] = {}
+    with path.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            curves.setdefault(row["series"], []).append(float(row["rmse"]))
+    return {name: np.array(values) for name, values in curves.items()}
+
+
+def compute_curves(path: Path = EVOLUTION, jobs: int = 1) -> Iterator[str]:
+    """Make the curves of Concrete that are missing; yield a line for each."""
+    for name, make in (("NRF2 full", neural_forest_curves), ("NN2", network_curves)):
+        if f"{name}, validation" in read_curves(path):
+            continue
+        curves = make(load_parts("concrete", 0), load_forest("concrete", 0, AUTHORS), jobs)
+        rows = [
+            (series, epoch, f"{error:.6g}") for series, values in curves.items() for epoch, error in enumerate(values)
+        ]
+        _append(path, ("series", "place", "rmse"), rows)
+        yield f"evolution, {name}: {len(rows)} errors"
+
+
+def neural_forest_curves(parts: Parts, forest: object, jobs: int = 1) -> Curves:
+    """Return training and validation error of NRF2 full, epoch by epoch, and the forest's."""
+    model = neural_forest(Run("concrete", "NRF2 full", AUTHORS, 0), forest, jobs)
+    model.fit(*parts.train, X_val=parts.validation.X, y_val=parts.validation.y)
+    history = model.history_
+    return {
+        "RF, validation": np.sqrt(history.forest_loss),
+        "NRF2 full, training": np.sqrt(history.training_loss[:, 0]),
+        "NRF2 full, validation": np.sqrt(history.validation_loss[:, 0]),
+    }
+
+
+def network_curves(parts: Parts, forest: object, jobs: int = 1) -> Curves:
+    """Return training and validation error of an ordinary network of the same size."""
+    import torch
+
+    from benchmarks.paper_networks import layer_sizes, train_network
+
+    torch.set_num_threads(jobs)
+    ensemble = nf.convert(forest).ensemble
+    sizes = layer_sizes(ensemble.n_features, ensemble.n_splits, ensemble.n_leaves, n_hidden=2)
+    _, history = train_network(sizes, parts.train, parts.validation)
+    return {"NN2, training": history.training, "NN2, validation": history.validation}
+
+
+def _append(path: Path, header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    new = not path.exists()
+    with path.open("a", encoding="utf-8", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows([header, *rows] if new else rows)

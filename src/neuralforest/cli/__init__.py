@@ -1,0 +1,122 @@
+"""The command line: one file a command, and here what they have in common.
+
+A command is a module with a text `HELP`, a text `EXAMPLES`, and two functions: `add_arguments(parser)`, and
+`run(arguments)`, which raises when something is wrong. `COMMANDS` registers it.
+"""
+
+import argparse
+import os
+import sys
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib import import_module
+from typing import Any
+
+from neuralforest.exceptions import NeuralForestError
+
+COMMANDS = {
+    "demo": "neuralforest.cli.demo",
+    "fit": "neuralforest.cli.fit",
+    "predict": "neuralforest.cli.predict",
+    "info": "neuralforest.cli.info",
+    "convert": "neuralforest.cli.convert",
+}
+"""The module of each command, in the order in which help lists them."""
+
+OK, FAILED, INTERRUPTED = 0, 1, 130
+"""Exit codes, beside 2, with which argparse ends when the command itself is mistaken."""
+
+_DESCRIPTION = """Tree ensembles as neural networks: fit, predict, look, convert.
+
+exit codes: 0 done, 1 something is wrong with the files or the data (one line on the standard error says what to do),
+2 something is wrong with the command"""
+
+_ADVICE = {
+    FileNotFoundError: "check the path",
+    PermissionError: "check its permissions, or choose another path",
+    IsADirectoryError: "name a file, not a folder",
+    NotADirectoryError: "check the path",
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit code."""
+    arguments = build_parser().parse_args(argv)
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")  # a name that the terminal cannot show is no reason to stop
+    try:
+        with _warnings_of_one_line():
+            arguments.run(arguments)
+            sys.stdout.flush()
+    except BrokenPipeError:  # the reader, such as head, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return OK
+    except KeyboardInterrupt:
+        return _fail("stopped", INTERRUPTED)
+    except (NeuralForestError, OSError, MemoryError) as error:
+        return _fail(message_of(error))
+    except Exception as error:
+        if os.environ.get("NEURALFOREST_TRACEBACK"):
+            raise
+        return _fail(f"{type(error).__name__}: {error} (set NEURALFOREST_TRACEBACK=1 to see where)")
+    return OK
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of all commands."""
+    from neuralforest import __version__
+
+    parser = argparse.ArgumentParser("neuralforest", description=_DESCRIPTION, formatter_class=_RAW)
+    parser.add_argument("--version", action="version", version=f"neuralforest {__version__}")
+    commands = parser.add_subparsers(metavar="command", required=True)
+    for name, path in COMMANDS.items():
+        module = import_module(path)
+        command = commands.add_parser(
+            name,
+            help=module.HELP,
+            description=module.HELP[0].upper() + module.HELP[1:] + ".",
+            epilog=f"examples:\n{module.EXAMPLES}",
+            formatter_class=_RAW,
+        )
+        module.add_arguments(command)
+        command.set_defaults(run=module.run)
+    return parser
+
+
+_RAW = argparse.RawDescriptionHelpFormatter
+
+
+def message_of(error: BaseException) -> str:
+    """Return what an error says, and for one of the operating system also what to do about it."""
+    if isinstance(error, MemoryError):
+        return "there is not enough memory: use fewer rows, columns or trees"
+    if isinstance(error, OSError) and error.strerror is not None:
+        name = f"{os.fspath(error.filename)!r}: " if error.filename is not None else ""
+        return f"{name}{error.strerror}: {_ADVICE.get(type(error), 'check the disk and the path')}"
+    return str(error)
+
+
+def _fail(message: str, code: int = FAILED) -> int:
+    _tell("error", message)
+    return code
+
+
+def _tell(kind: str, message: Any) -> None:
+    print(f"neuralforest: {kind}: {' '.join(str(message).split())}", file=sys.stderr)
+
+
+@contextmanager
+def _warnings_of_one_line() -> Iterator[None]:
+    """Show each warning once, as a line without the place in the source."""
+
+    def show(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+        _tell("warning", message)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        warnings.simplefilter("ignore", DeprecationWarning)
+        warnings.simplefilter("ignore", FutureWarning)
+        warnings.showwarning = show
+        yield

@@ -1,0 +1,100 @@
+"""neuralforest predict: from a model file and a table to predictions."""
+
+import argparse
+import csv
+import sys
+from typing import TYPE_CHECKING, Any, TextIO
+
+from numpy.typing import NDArray
+
+from neuralforest.cli._output import add_json_argument, emit, remark
+from neuralforest.cli._tables import add_table_arguments, read_table
+from neuralforest.exceptions import TableError
+from neuralforest.persistence import load
+from neuralforest.tabular import Column, TableModel, listed
+
+if TYPE_CHECKING:
+    import pandas
+
+HELP = "predict each row of a table with a model file"
+EXAMPLES = """  neuralforest predict houses.nforest new.csv > predictions.csv
+  neuralforest predict income.nforest new.parquet --proba --out predictions.csv"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Describe the command's arguments."""
+    parser.add_argument("model", help="model file")
+    add_table_arguments(parser)
+    parser.add_argument("--out", metavar="FILE", help="CSV file to write (default: the standard output)")
+    parser.add_argument("--proba", action="store_true", help="add the probability of each class")
+    add_json_argument(parser)
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Load, read, predict, write."""
+    model = load(arguments.model)
+    network = _network(model)
+    if arguments.proba and network.classes is None:
+        raise TableError("--proba needs a model of classes, and this one predicts a number: leave --proba out")
+    table = read_table(arguments.data, arguments.separator)
+    model = as_table_model(model, table)
+    columns = _predictions(model, table, arguments.proba)
+    _mention_columns(arguments, model, table)
+    if arguments.json and arguments.out is None:
+        emit(
+            arguments,
+            "",
+            {"rows": len(table), "predictions": {name: values.tolist() for name, values in columns.items()}},
+        )
+    elif arguments.out is None:
+        _write(sys.stdout, columns)
+    else:
+        with open(arguments.out, "w", newline="", encoding="utf-8") as file:
+            _write(file, columns)
+        emit(arguments, f"{arguments.out}: {len(table)} rows", {"rows": len(table), "out": arguments.out})
+
+
+def _network(model: Any) -> Any:
+    inner = model.model if isinstance(model, TableModel) else model
+    return getattr(inner, "network_", inner)
+
+
+def as_table_model(model: Any, table: "pandas.DataFrame") -> TableModel:
+    """Return a model with columns: its own, those named by its features, or else those of the table, in their order."""
+    if isinstance(model, TableModel):
+        return model
+    network = _network(model)
+    names = getattr(model, "feature_names_in_", network.ensemble.feature_names)
+    if names is None:
+        names = list(table.columns)
+        if len(names) != network.ensemble.n_features:
+            raise TableError(
+                f"the model knows its {network.ensemble.n_features} columns by their order only, and the table has "
+                f"{len(names)}: {listed(names)}: leave the others out"
+            )
+    return TableModel(tuple(Column(str(name)) for name in names), None, model)
+
+
+def _mention_columns(arguments: argparse.Namespace, model: TableModel, table: "pandas.DataFrame") -> None:
+    known = {column.name for column in model.columns}
+    extra = [name for name in table.columns if name not in known and name != model.target]
+    if extra:
+        remark(arguments, f"not used, because the model does not know them: columns {listed(extra)}")
+
+
+def _predictions(model: TableModel, table: "pandas.DataFrame", proba: bool) -> dict[str, NDArray[Any]]:
+    """Return the columns of the answer, by their names."""
+    if proba:
+        probabilities, labels = model.predict_proba(table), _network(model).classes
+        columns = {"prediction": labels[probabilities.argmax(axis=1)]}
+        return columns | {f"probability_{label}": probabilities[:, k] for k, label in enumerate(labels.tolist())}
+    prediction = model.predict(table)
+    if prediction.ndim == 1:
+        return {"prediction": prediction}
+    return {f"prediction_{output + 1}": prediction[:, output] for output in range(prediction.shape[1])}
+
+
+def _write(file: TextIO, columns: dict[str, NDArray[Any]]) -> None:
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(zip(*(values.tolist() for values in columns.values()), strict=True))

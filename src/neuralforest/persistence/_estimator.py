@@ -1,0 +1,196 @@
+"""An estimator as arrays and JSON, and back: its parameters where they are plain, and all that a fit leaves behind."""
+
+from dataclasses import fields as fields_of
+from typing import Any
+
+import numpy as np
+from sklearn.utils import get_tags
+from sklearn.utils.validation import check_is_fitted
+
+from neuralforest.estimators import NeuralForestClassifier, NeuralForestRegressor, forests
+from neuralforest.estimators._base import NeuralForest
+from neuralforest.estimators.intervals import Residuals
+from neuralforest.exceptions import ModelFileError
+from neuralforest.network import ForestNetwork
+from neuralforest.persistence._fields import ArrayFields, Arrays, Fields
+from neuralforest.persistence._network import restore_network, store_network
+from neuralforest.persistence._plain import NotPlainError, from_json, restore_labels, store_labels, to_json
+from neuralforest.stored import MOST_DRAWS, Bags, StoredForest
+from neuralforest.training import History
+
+_NOT_STORED = ("forest", "callback", "checkpoint")
+
+
+def store_estimator(estimator: NeuralForest, arrays: Arrays) -> dict[str, Any]:
+    """Put the arrays of a fitted estimator among the others, and return the rest of it for the JSON."""
+    check_is_fitted(estimator, "network_")
+    names = getattr(estimator, "feature_names_in_", None)
+    arrays["fit.contrast"] = np.array(estimator.contrast_, np.float64)
+    arrays["fit.losses"] = np.array([estimator.forest_loss_, estimator.validation_loss_], np.float64)
+    for item in fields_of(History):
+        arrays[f"history.{item.name}"] = getattr(estimator.history_, item.name)
+    labels = None
+    if isinstance(estimator, NeuralForestClassifier):
+        labels = store_labels(estimator.classes_, "fit.classes", arrays)
+    else:
+        arrays["fit.constant"] = estimator._constant
+        arrays["residuals.relative"] = estimator._residuals.relative
+        arrays["residuals.floor"] = estimator._residuals.floor
+    return {
+        "parameters": _plain_parameters(estimator),
+        "forest": _store_forest(estimator, arrays),
+        "feature_names": None if names is None else [str(name) for name in names],
+        "classes": labels,
+        "split_seed": int(estimator._split_seed),
+        "network": store_network(estimator.network_, arrays),
+    }
+
+
+def _plain_parameters(estimator: NeuralForest) -> dict[str, Any]:
+    """Return the parameters that a file can hold; the others come back as their defaults."""
+    plain = {}
+    for name, value in estimator.get_params(deep=False).items():
+        if name not in _NOT_STORED:
+            try:
+                plain[name] = to_json(value)
+            except NotPlainError:  # a RandomState: its default, None, draws anew as well
+                continue
+    return plain
+
+
+def _store_forest(estimator: NeuralForest, arrays: Arrays) -> dict[str, Any]:
+    forest = estimator.forest_
+    n_rows = forests.n_rows_seen(forest)
+    bags = None
+    if estimator.training == "independent" and n_rows is not None and forests.has_out_of_bag_rows(forest):
+        bags = _bags_of(forest, n_rows)
+    if bags is not None:
+        stored = bags.counts if bags.seeds is None else bags.seeds
+        assert stored is not None
+        arrays["forest.bags"] = stored
+    tags = get_tags(estimator)
+    return {
+        "given": estimator.forest is not None,
+        "n_rows": None if n_rows is None else int(n_rows),
+        "n_drawn": None if bags is None else bags.n_drawn,
+        "allow_nan": bool(tags.input_tags.allow_nan),
+        "sparse": bool(tags.input_tags.sparse),
+        "multi_output": bool(tags.target_tags.multi_output),
+    }
+
+
+def _bags_of(forest: Any, n_rows: int) -> Bags | None:
+    if isinstance(forest, StoredForest):
+        return forest._bags
+    seeds = [getattr(tree, "random_state", None) for tree in getattr(forest, "estimators_", [])]
+    return Bags.of(forest.estimators_samples_, seeds, n_rows)
+
+
+def restore_estimator(kind: type[NeuralForest], fields: Fields, arrays: ArrayFields) -> NeuralForest:
+    """Return the estimator that `store_estimator` was given."""
+    network = restore_network(fields.inner("network"), arrays)
+    if network.soft is None or (network.classes is not None) != kind._classifier:
+        raise ModelFileError("an estimator must hold a soft network for its own task")
+    estimator = kind(**_restore_parameters(kind, fields.take("parameters", dict)))
+    given, forest = _restore_forest(fields.inner("forest"), arrays, network)
+    estimator.forest, estimator.forest_ = forest if given else None, forest
+    estimator.network_, estimator.n_features_in_ = network, network.ensemble.n_features
+    names = fields.texts("feature_names")
+    if names is not None:
+        if len(names) != estimator.n_features_in_:
+            raise ModelFileError(f"feature_names must be {estimator.n_features_in_} names, got {len(names)}")
+        estimator.feature_names_in_ = np.array(names, object)
+    labels = fields.optional("classes", lambda labels: restore_labels(labels, "fit.classes", arrays))
+    if kind._classifier:
+        estimator.classes_ = _check_labels(labels, network)
+    else:
+        _restore_regression(estimator, arrays, network.ensemble.n_outputs)
+    estimator._split_seed = fields.count("split_seed", 0)
+    fields.close()
+    contrast = arrays.finite("fit.contrast", np.float64, (2,), positive=True).tolist()
+    losses = arrays.take("fit.losses", np.float64, (2,))
+    if np.isnan(losses).any():
+        raise ModelFileError("array 'fit.losses' must not hold NaN")
+    estimator.contrast_ = (contrast[0], contrast[1])
+    estimator.forest_loss_, estimator.validation_loss_ = losses.tolist()
+    estimator.history_ = _restore_history(arrays, network.n_blocks)
+    return estimator
+
+
+def _restore_parameters(kind: type[NeuralForest], values: dict[str, Any]) -> dict[str, Any]:
+    unknown = sorted(set(values) - (set(kind().get_params(deep=False)) - set(_NOT_STORED)))
+    if unknown:
+        raise ModelFileError(
+            f"{kind.__name__} has no parameter {unknown[0]!r:.99}: a newer neuralforest may read the file"
+        )
+    parameters = {name: from_json(value) for name, value in values.items()}
+    if type(parameters.get("n_jobs")) not in (int, type(None)):
+        raise ModelFileError(f"the parameter n_jobs must be a whole number or None, got {parameters['n_jobs']!r:.80}")
+    return parameters
+
+
+def _restore_forest(fields: Fields, arrays: ArrayFields, network: ForestNetwork) -> tuple[bool, StoredForest]:
+    given = fields.take("given", bool)
+    n_rows, n_drawn = fields.take("n_rows", int, type(None)), fields.take("n_drawn", int, type(None))
+    accepts = {name: fields.take(name, bool) for name in ("allow_nan", "sparse", "multi_output")}
+    fields.close()
+    bags = None
+    if n_drawn is not None:
+        if n_rows is None or not (0 < n_rows < 2**31 and 0 < n_drawn <= MOST_DRAWS * n_rows):
+            raise ModelFileError(
+                f"a tree must draw from at least one row, and each row at most {MOST_DRAWS} times in the mean"
+            )
+        bags = _restore_bags(arrays.any("forest.bags"), network.ensemble.n_trees, n_rows, n_drawn)
+    return given, StoredForest.of(network.ensemble, bags, n_rows, **accepts)
+
+
+def _restore_bags(stored: Any, n_trees: int, n_rows: int, n_drawn: int) -> Bags:
+    if stored.dtype == np.int64 and stored.shape == (n_trees,) and ((stored >= 0) & (stored < 2**32)).all():
+        return Bags(stored, None, n_rows, n_drawn)
+    is_counts = stored.dtype in (np.uint8, np.uint16, np.uint32) and stored.shape == (n_trees, n_rows)
+    if not is_counts or stored.sum(axis=1, dtype=np.uint64).max() > n_drawn:
+        raise ModelFileError("array 'forest.bags' must hold a seed a tree, or how often each tree drew each row")
+    return Bags(None, stored, n_rows, n_drawn)
+
+
+def _check_labels(labels: Any, network: ForestNetwork) -> Any:
+    assert network.classes is not None
+    try:
+        rising = labels is not None and bool((labels[1:] > labels[:-1]).all())
+    except TypeError:  # texts and numbers together
+        rising = False
+    if not rising or len(labels) != len(network.classes):
+        raise ModelFileError(f"a classifier must have {len(network.classes)} labels in rising order")
+    return labels
+
+
+def _restore_regression(estimator: NeuralForest, arrays: ArrayFields, n_outputs: int) -> None:
+    constant = arrays.take("fit.constant", np.float64, (n_outputs,))
+    relative = arrays.finite("residuals.relative", np.float64, (None, n_outputs))
+    if np.isinf(constant).any() or not len(relative) or (np.diff(relative, axis=0) < 0).any():
+        raise ModelFileError(
+            "the constants must not be infinite, and the residuals must be sorted, at least one of them"
+        )
+    estimator._constant = constant
+    estimator._residuals = Residuals(
+        relative, arrays.finite("residuals.floor", np.float64, (n_outputs,), positive=True)
+    )
+
+
+def _restore_history(arrays: ArrayFields, n_blocks: int) -> History:
+    seconds = arrays.finite("history.seconds", np.float64, (None,))
+    epochs = len(seconds)
+    history = History(
+        training_loss=arrays.take("history.training_loss", np.float64, (epochs, n_blocks)),
+        validation_loss=arrays.take("history.validation_loss", np.float64, (epochs + 1, n_blocks)),
+        forest_loss=arrays.take("history.forest_loss", np.float64, (n_blocks,)),
+        best_epoch=arrays.take("history.best_epoch", np.int64, (n_blocks,)),
+        seconds=seconds,
+    )
+    if ((history.best_epoch < -1) | (history.best_epoch > epochs)).any():
+        raise ModelFileError(f"the best epochs must be from -1 to {epochs}")
+    return history
+
+
+ESTIMATORS: dict[str, type[NeuralForest]] = {"regressor": NeuralForestRegressor, "classifier": NeuralForestClassifier}
+"""The words by which a file says what it holds; a file names no class."""

@@ -1,0 +1,106 @@
+"""Taking things out of a file one by one, each of the type that it must have, until nothing is left."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuralforest.exceptions import ModelFileError
+
+Value = TypeVar("Value")
+Arrays = dict[str, NDArray[Any]]
+
+
+class Fields:
+    """A JSON object of a file; `where` is how messages call it."""
+
+    def __init__(self, value: Any, where: str) -> None:
+        if type(value) is not dict:
+            raise ModelFileError(f"{where} must be a JSON object")
+        self._left, self._where = dict(value), where
+
+    def take(self, name: str, *types: type) -> Any:
+        """Return an item that is of one of these types; bool does not pass for int."""
+        if name not in self._left:
+            raise ModelFileError(f"{self._where} must have {name!r}")
+        value = self._left.pop(name)
+        if type(value) not in types:
+            expected = " or ".join("null" if kind is type(None) else kind.__name__ for kind in types)
+            raise ModelFileError(f"{name!r} of {self._where} must be of the type {expected}, got {value!r:.80}")
+        return value
+
+    def choice(self, name: str, allowed: Sequence[str]) -> Any:
+        """Return an item that is one of these words."""
+        value = self.take(name, str)
+        if value not in allowed:
+            raise ModelFileError(f"{name!r} of {self._where} must be one of {', '.join(allowed)}, got {value!r:.80}")
+        return value
+
+    def count(self, name: str, least: int = 1, most: int = 2**31 - 1) -> int:
+        """Return an item that is a whole number in a range."""
+        value = self.take(name, int)
+        if not least <= value <= most:
+            raise ModelFileError(f"{name!r} of {self._where} must be from {least} to {most}, got {value!r:.20}")
+        return int(value)
+
+    def texts(self, name: str) -> list[str] | None:
+        """Return an item that is a list of texts or null."""
+        values = self.take(name, list, type(None))
+        if values is not None and not all(type(value) is str for value in values):
+            raise ModelFileError(f"{name!r} of {self._where} must be a list of texts")
+        return values
+
+    def inner(self, name: str) -> "Fields":
+        return Fields(self.take(name, dict), f"{name!r} of {self._where}")
+
+    def optional(self, name: str, read: Callable[["Fields"], Value]) -> Value | None:
+        """Return what `read` makes of an item, or None where the item is null."""
+        value = self.take(name, dict, type(None))
+        return None if value is None else read(Fields(value, f"{name!r} of {self._where}"))
+
+    def close(self) -> None:
+        if self._left:
+            raise ModelFileError(
+                f"{self._where} holds {', '.join(map(repr, sorted(self._left)[:5]))}, which is not known"
+            )
+
+
+class ArrayFields:
+    """The arrays of a file."""
+
+    def __init__(self, arrays: Arrays) -> None:
+        self._left = dict(arrays)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._left
+
+    def any(self, name: str) -> NDArray[Any]:
+        """Return an array of any dtype and shape."""
+        if name not in self._left:
+            raise ModelFileError(f"the array {name!r} is missing")
+        return self._left.pop(name)
+
+    def take(self, name: str, dtype: Any, shape: tuple[int | None, ...]) -> NDArray[Any]:
+        """Return an array of this dtype and shape; None stands for any number of entries."""
+        array = self.any(name)
+        fits = array.ndim == len(shape) and all(
+            want in (None, got) for want, got in zip(shape, array.shape, strict=True)
+        )
+        if array.dtype != dtype or not fits:
+            sizes = ", ".join("any" if size is None else str(size) for size in shape)
+            raise ModelFileError(
+                f"array {name!r} must be {np.dtype(dtype).name} of shape ({sizes}), got {array.dtype} of {array.shape}"
+            )
+        return array
+
+    def finite(self, name: str, dtype: Any, shape: tuple[int | None, ...], positive: bool = False) -> NDArray[Any]:
+        """Return an array without NaN and infinity."""
+        array = self.take(name, dtype, shape)
+        if not np.isfinite(array).all() or (positive and not (array > 0).all()):
+            raise ModelFileError(f"array {name!r} must hold finite numbers{' above 0' if positive else ''} only")
+        return array
+
+    def close(self) -> None:
+        if self._left:
+            raise ModelFileError(f"the array {min(self._left)!r:.99} is not known")

@@ -1,0 +1,87 @@
+"""A ForestNetwork as arrays and JSON, and back: it has passed the checks of TreeEnsemble, and those below."""
+
+from typing import Any, get_args
+
+import numpy as np
+
+from neuralforest.ensemble import Aggregation, CompareDtype, Link, TreeEnsemble
+from neuralforest.exceptions import InvalidEnsembleError, ModelFileError
+from neuralforest.network import ForestNetwork, Softening
+from neuralforest.persistence._fields import ArrayFields, Arrays, Fields
+from neuralforest.persistence._plain import restore_labels, store_labels
+from neuralforest.structure import Connectivity, Training, build_structure
+
+_SPLITS = {"feature": np.int32, "threshold": np.float64, "missing_left": np.bool_, "middle": np.int32}
+_OFFSETS = ("first_split", "first_leaf")
+_WORDS = {"aggregation": get_args(Aggregation), "link": get_args(Link), "compare_dtype": get_args(CompareDtype)}
+_SOFT_WORDS = {"training": get_args(Training), "connectivity": get_args(Connectivity)}
+
+
+def store_network(network: ForestNetwork, arrays: Arrays) -> dict[str, Any]:
+    """Put the arrays of a network among the others, and return the rest of it for the JSON."""
+    e, soft = network.ensemble, network.soft
+    for name in (*_SPLITS, "value", "weight", *_OFFSETS, "base_score"):
+        arrays[name] = getattr(e, name)
+    if soft is not None:
+        arrays["contrast"] = np.array(soft.contrast, np.float64)
+        for name in ("center", "scale", "output_center", "output_scale", "parameters", "hard"):
+            arrays[name] = getattr(soft, name)
+    return {
+        "n_features": int(e.n_features),
+        "second_at_zero": bool(e.second_at_zero),
+        "feature_names": None if e.feature_names is None else [str(name) for name in e.feature_names],
+        "classes": None if e.classes is None else store_labels(e.classes, "classes", arrays),
+        "soft": None if soft is None else {name: getattr(soft, name) for name in _SOFT_WORDS},
+    } | {name: getattr(e, name) for name in _WORDS}
+
+
+def restore_network(fields: Fields, arrays: ArrayFields) -> ForestNetwork:
+    """Return the network that `store_network` was given."""
+    ensemble = _restore_ensemble(fields, arrays)
+    soft = fields.optional("soft", lambda soft: _restore_softening(soft, arrays, ensemble))
+    fields.close()
+    return ForestNetwork(ensemble, soft)
+
+
+def _restore_ensemble(fields: Fields, arrays: ArrayFields) -> TreeEnsemble:
+    names = fields.texts("feature_names")
+    splits: dict[str, Any] = {name: arrays.take(name, dtype, (None,)) for name, dtype in _SPLITS.items()}
+    offsets: dict[str, Any] = {name: arrays.take(name, np.int64, (None,)) for name in _OFFSETS}
+    value = arrays.finite("value", np.float64, (None, None))
+    try:
+        return TreeEnsemble(
+            **splits,
+            value=value,
+            weight=arrays.finite("weight", np.float64, (len(value),)),
+            base_score=arrays.finite("base_score", np.float64, (value.shape[1],)),
+            n_features=fields.count("n_features"),
+            second_at_zero=fields.take("second_at_zero", bool),
+            classes=fields.optional("classes", lambda labels: restore_labels(labels, "classes", arrays)),
+            feature_names=None if names is None else tuple(names),
+            **offsets,
+            **{name: fields.choice(name, allowed) for name, allowed in _WORDS.items()},
+        )
+    except InvalidEnsembleError as error:
+        raise ModelFileError(f"its trees are not trees: {error}") from error
+
+
+def _restore_softening(fields: Fields, arrays: ArrayFields, e: TreeEnsemble) -> Softening:
+    words = {name: fields.choice(name, allowed) for name, allowed in _SOFT_WORDS.items()}
+    fields.close()
+    if e.aggregation == "sum" and words["training"] == "independent" and e.n_trees > 1:
+        raise ModelFileError("trees that are added up cannot be trained independently")
+    contrast = arrays.finite("contrast", np.float64, (2,), positive=True).tolist()
+    if max(contrast) > float(np.finfo(np.float32).max):
+        raise ModelFileError("the contrasts must be numbers that float32 can hold")
+    # Its size is computed, not allocated: what the parameters need is known before they are looked at.
+    structure = build_structure(e, words["training"], words["connectivity"], (contrast[0], contrast[1]))
+    return Softening(
+        contrast=(contrast[0], contrast[1]),
+        center=arrays.finite("center", np.float64, (e.n_features,)),
+        scale=arrays.finite("scale", np.float64, (e.n_features,), positive=True),
+        output_center=arrays.finite("output_center", np.float64, (e.n_outputs,)),
+        output_scale=arrays.finite("output_scale", np.float64, (e.n_outputs,), positive=True),
+        parameters=arrays.finite("parameters", np.float32, (int(structure.first_parameter[-1]),)),
+        hard=arrays.take("hard", np.bool_, (len(structure.block_tree) - 1,)),
+        **words,
+    )

@@ -1,0 +1,346 @@
+"""The network of an ensemble: its layers, the soft network, and what both refuse."""
+
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse
+import training_twins
+import twins
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from training_twins import MODES, random_ensemble
+
+import neuralforest as nf
+from neuralforest import network as module
+from neuralforest.ensemble import TreeEnsemble, TreeNodes
+from neuralforest.exceptions import InvalidParameterError
+from neuralforest.network import ForestNetwork
+
+every_mode = pytest.mark.parametrize("mode", MODES, ids="-".join)
+
+
+def soften(ensemble, mode=MODES[0], contrast=(2.0, 1.0), **options):
+    return ForestNetwork(ensemble).soften(contrast, training=mode[0], connectivity=mode[1], **options)
+
+
+def error_of(function, *arguments, **options):
+    with pytest.raises(InvalidParameterError) as caught:
+        function(*arguments, **options)
+    return str(caught.value)
+
+
+# --- the paper's Figure 2 --------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def figure2():
+    """The tree of the paper's Figures 1 and 2, with the nodes' numbers of the figure."""
+    splits = {0: (1, 6, 0, 2.5), 1: (2, 3, 1, 2.0), 3: (4, 5, 0, 1.5), 6: (7, 8, 0, 3.5), 8: (9, 10, 1, 4.0)}
+    values = {2: 0.1, 4: 7.0, 5: 5.0, 7: 20.0, 9: 50.0, 10: 42.0}
+    left, right, feature, threshold = np.array([splits.get(node, (-1, -1, 0, 0.0)) for node in range(11)]).T
+    value = np.array([[values.get(node, 0.0)] for node in range(11)])
+    nodes = TreeNodes(left, right, feature, threshold, np.zeros(11, bool), value, np.ones(11))
+    return nf.convert(TreeEnsemble.from_nodes([nodes], n_features=2))
+
+
+def test_figure_2_has_five_split_units_on_their_features(figure2):
+    layers = figure2.layers()
+    connected = {(unit, feature) for unit, feature in zip(*layers.W1.nonzero(), strict=True)}
+    assert connected == {(0, 0), (1, 1), (2, 0), (3, 0), (4, 1)}  # the figure's 0, 1, 3, 6, 8
+    assert set(layers.W1.data) == {1.0}
+    assert layers.b1.tolist() == [-2.5, -2.0, -1.5, -3.5, -4.0]
+
+
+def test_figure_2_joins_every_leaf_to_the_splits_of_its_path(figure2):
+    layers = figure2.layers()
+    paths = {  # leaf of the figure: +1 for each split where its path goes right
+        2: {0: -1, 1: -1},
+        4: {0: -1, 1: 1, 3: -1},
+        5: {0: -1, 1: 1, 3: 1},
+        7: {0: 1, 6: -1},
+        9: {0: 1, 6: 1, 8: -1},
+        10: {0: 1, 6: 1, 8: 1},
+    }
+    expected = [[path.get(split, 0) for split in (0, 1, 3, 6, 8)] for path in paths.values()]
+    np.testing.assert_array_equal(layers.W2.toarray(), expected)
+    assert layers.W2.nnz == 16
+    assert layers.b2.tolist() == [0.5 - len(path) for path in paths.values()]
+
+
+def test_figure_2_has_half_of_every_value_in_its_output(figure2):
+    layers = figure2.layers()
+    np.testing.assert_array_equal(layers.W_out, np.array([[0.1, 7, 5, 20, 50, 42]]) / 2)
+    np.testing.assert_allclose(layers.b_out, [62.05])
+    assert figure2.n_parameters == 2 * 5 + 16 + 2 * 6 + 1
+
+
+def test_figure_2_predicts_its_data_points(figure2):
+    points = {(1.5, 1): 0.1, (3, 2): 20, (2, 5): 5, (1, 3): 7, (4, 2.5): 50, (5.5, 5.5): 42}
+    np.testing.assert_array_equal(figure2.predict(np.array([*points])), [*points.values()])
+
+
+# --- hard and soft layers --------------------------------------------------------------------------------------------
+
+
+@every_mode
+@pytest.mark.parametrize("kind", ["mean", "forest"])
+def test_a_soft_network_starts_with_the_weights_of_its_trees(mode, kind):
+    ensemble = random_ensemble((5, 1, 4), kind, n_outputs=2)
+    soft, hard = soften(ensemble, mode), ForestNetwork(ensemble)
+    trees = [hard.layers(tree) for tree in range(3)]
+    blocks = [[tree] for tree in trees] if mode[0] == "independent" else [trees]
+    assert soft.n_blocks == len(blocks)
+    for number, members in enumerate(blocks):
+        layers = soft.layers(number)
+        np.testing.assert_array_equal(layers.W1.toarray(), np.vstack([tree.W1.toarray() for tree in members]))
+        np.testing.assert_array_equal(
+            layers.W2.toarray(), scipy.sparse.block_diag([tree.W2.toarray() for tree in members]).toarray()
+        )
+        np.testing.assert_allclose(layers.b1, np.concatenate([tree.b1 for tree in members]), rtol=1e-6)
+        np.testing.assert_array_equal(layers.b2, np.concatenate([tree.b2 for tree in members]))
+        if kind == "mean":
+            W_out = np.hstack([tree.W_out for tree in members]) / len(members)
+            np.testing.assert_allclose(layers.W_out, W_out, rtol=1e-6)
+            np.testing.assert_allclose(layers.b_out, W_out.sum(axis=1), rtol=1e-5, atol=1e-6)
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(
+    st.lists(st.integers(1, 9), min_size=1, max_size=4).map(tuple),
+    st.sampled_from([("mean", 1), ("mean", 3), ("sum", 2), ("forest", 3), ("logit", 1), ("softmax", 3)]),
+    st.sampled_from(MODES),
+    st.integers(0, 10**6),
+)
+def test_soft_outputs_are_those_of_dense_matrices_in_float64(sizes, kind, mode, seed):
+    if mode[0] == "independent" and kind[0] in ("sum", "logit", "softmax"):
+        sizes = sizes[:1]
+    ensemble = random_ensemble(sizes, *kind, seed=seed)
+    units = {"center": 0.1, "scale": [2.0, 0.5, 1.0]}
+    if kind[0] in ("mean", "sum"):
+        units |= {"output_center": 0.3, "output_scale": 1.7}
+    network = training_twins.disturbed(soften(ensemble, mode, **units))
+    X, _ = training_twins.random_rows(ensemble, 40, seed, missing=0.2)
+    x = ((X.astype(np.float64) - 0.1) / [2.0, 0.5, 1.0]).astype(np.float32)
+    blocks = [training_twins.Block(network, number) for number in range(network.n_blocks)]
+    expected = np.mean([block.predict(block.paper(network.soft.parameters), x) for block in blocks], axis=0)
+    if kind[0] in ("mean", "sum"):
+        expected = 0.3 + 1.7 * expected
+    np.testing.assert_allclose(network.output(X), expected, rtol=1e-4, atol=3e-5)
+    for number, block in enumerate(blocks):
+        own = network.block_output(number, X)
+        assert own.shape == (40, ensemble.n_outputs)
+        if kind[0] == "forest":
+            alone = block.predict(block.paper(network.soft.parameters), x)
+            np.testing.assert_allclose(own, alone, rtol=1e-4, atol=3e-5)
+
+
+@pytest.mark.parametrize("n_outputs", [1, 2])
+@every_mode
+def test_a_block_that_is_kept_hard_is_its_trees(mode, n_outputs):
+    ensemble = random_ensemble((5, 1, 4), n_outputs=n_outputs)
+    X, _ = training_twins.random_rows(ensemble, 50, missing=0.2)
+    soft = soften(ensemble, mode, output_center=0.5, output_scale=2.0)
+    for kept in np.eye(soft.n_blocks, dtype=bool):
+        mixed = soft.with_parameters(soft.soft.parameters, kept)
+        number = int(kept.argmax())
+        trees = slice(number, number + 1) if mode[0] == "independent" else slice(None)
+        expected = twins.scores(ensemble[trees], X)
+        np.testing.assert_allclose(mixed.block_output(number, X), expected, rtol=1e-12)
+        blocks = [mixed.block_output(block, X) for block in range(soft.n_blocks)]
+        np.testing.assert_allclose(mixed.output(X), np.mean(blocks, axis=0), rtol=1e-9)
+    all_hard = soft.with_parameters(soft.soft.parameters, np.ones(soft.n_blocks, bool))
+    np.testing.assert_array_equal(all_hard.predict(X), ForestNetwork(ensemble).predict(X))
+
+
+# --- Proposition 4.2 -------------------------------------------------------------------------------------------------
+
+CONTRASTS = [(10.0, 1.0), (30.0, 2.0), (100.0, 4.0), (300.0, 8.0), (1000.0, 16.0)]
+
+
+def rows_away_from_thresholds(ensemble, n=400, gap=0.05):
+    X = np.random.default_rng(5).normal(size=(n, ensemble.n_features)).astype(np.float32)
+    distance = np.abs(X[:, ensemble.feature] - ensemble.threshold)
+    return X[(distance > gap).all(axis=1)]
+
+
+@pytest.mark.parametrize("kind", [("mean", 1), ("mean", 2), ("sum", 1), ("softmax", 3)], ids=str)
+@every_mode
+def test_softening_tends_to_the_hard_network_as_contrasts_grow(mode, kind):
+    alone = mode[0] == "independent" and kind[0] in ("sum", "softmax")
+    ensemble = random_ensemble((9,) if alone else (6, 1, 9), *kind)
+    X = rows_away_from_thresholds(ensemble)
+    assert len(X) > 50
+    hard = ForestNetwork(ensemble).output(X)
+    gaps = [np.abs(soften(ensemble, mode, contrast).output(X) - hard).max() for contrast in CONTRASTS]
+    assert (np.diff(gaps) < 0).all(), gaps
+    assert gaps[0] > 0.05
+    assert gaps[-1] < 1e-5
+
+
+@every_mode
+def test_softened_probabilities_tend_to_those_of_leaves_with_one_more_row(mode):
+    """The logarithm of a probability of 0 is not a number: one row is shared out evenly among the classes first."""
+    ensemble = random_ensemble((6, 1, 9), "forest", 3)
+    X = rows_away_from_thresholds(ensemble)
+    leaves = ForestNetwork(ensemble).apply(X) + ensemble.first_leaf[:-1]
+    rows = ensemble.weight[:, None]
+    smoothed = (rows * ensemble.value + 1 / 3) / (rows + 1)
+    expected = smoothed[leaves].mean(axis=1)
+    gaps = [np.abs(soften(ensemble, mode, contrast).output(X) - expected).max() for contrast in CONTRASTS]
+    assert (np.diff(gaps) < 0).all(), gaps
+    assert gaps[-1] < 1e-5
+
+
+def test_a_threshold_of_infinity_stays_to_the_right_of_everything():
+    ensemble = TreeEnsemble([0], [np.inf], [False], [1], [[1.0], [3.0]], [4, 4], [0, 1], [0, 2], n_features=1)
+    X = np.array([[-3e38], [0.0], [3e38], [np.nan]])
+    for mode in MODES:
+        for folded in (False, True):
+            soft = soften(ensemble, mode, (100.0, 20.0), folded=folded)
+            np.testing.assert_allclose(soft.predict(X), [1, 1, 1, 3], atol=1e-5)
+
+
+# --- predictions -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("soft", [False, True])
+@every_mode
+def test_predictions_are_bit_identical_for_any_batching_and_any_number_of_threads(mode, soft, monkeypatch):
+    monkeypatch.setattr(module, "_WORTH_A_THREAD", 10)
+    for kind in (("mean", 2), ("forest", 3)):
+        ensemble = random_ensemble((5, 1, 4), *kind)
+        network = soften(ensemble, mode) if soft else ForestNetwork(ensemble)
+        X, _ = training_twins.random_rows(ensemble, 133, missing=0.1)
+        whole = network.output(X, n_jobs=1)
+        for n_jobs in (None, 2, 3, 8):
+            np.testing.assert_array_equal(network.output(X, n_jobs=n_jobs), whole)
+        for size in (1, 7, 32, 50):
+            parts = [network.output(X[start : start + size]) for start in range(0, len(X), size)]
+            np.testing.assert_array_equal(np.concatenate(parts), whole)
+        np.testing.assert_array_equal(network.output(X[::-1])[::-1], whole)
+
+
+def test_the_order_and_the_kind_of_X_do_not_matter():
+    ensemble = random_ensemble(n_outputs=2)
+    X, _ = training_twins.random_rows(ensemble, 30)
+    network = ForestNetwork(ensemble)
+    whole = network.predict(X)
+    assert whole.shape == (30, 2)
+    for other in (np.asfortranarray(X), X.astype(np.float64), X.tolist(), scipy.sparse.csr_array(X)):
+        np.testing.assert_array_equal(network.predict(other), whole)
+    read_only = X.copy()
+    read_only.flags.writeable = False
+    np.testing.assert_array_equal(network.predict(read_only), whole)
+
+
+@pytest.mark.parametrize("kind", [("forest", 3), ("softmax", 3), ("logit", 1)], ids=str)
+def test_classifiers_predict_probabilities_that_sum_to_one_and_the_label_of_the_largest(kind):
+    ensemble = random_ensemble((5, 1, 4), *kind)
+    X, _ = training_twins.random_rows(ensemble, 60)
+    for network in (ForestNetwork(ensemble), soften(ensemble, MODES[2])):
+        probabilities = network.predict_proba(X)
+        assert probabilities.shape == (60, len(ensemble.classes))
+        assert (probabilities >= 0).all()
+        np.testing.assert_allclose(probabilities.sum(axis=1), 1, rtol=1e-12)
+        np.testing.assert_array_equal(network.predict(X), ensemble.classes[probabilities.argmax(axis=1)])
+    np.testing.assert_allclose(ForestNetwork(ensemble).predict_proba(X), twins.predict(ensemble, X), rtol=1e-12)
+
+
+def test_numbers_far_outside_stay_finite_in_a_soft_network():
+    for mode in MODES:
+        ensemble = random_ensemble(compare_dtype="float64")
+        X = np.array([[1e300, -1e300, 1e39], [-1e308, 1e308, 0.0]])
+        assert np.isfinite(soften(ensemble, mode, (100.0, 1.0)).predict(X)).all()
+
+
+def test_a_pickle_holds_the_network_and_no_cache():
+    ensemble = random_ensemble()
+    X, _ = training_twins.random_rows(ensemble, 20)
+    for network in (ForestNetwork(ensemble), soften(ensemble, MODES[3])):
+        before = network.predict(X)
+        copy = pickle.loads(pickle.dumps(network))
+        assert set(vars(copy)) == {"ensemble", "soft"}
+        np.testing.assert_array_equal(copy.predict(X), before)
+
+
+def test_texts_say_what_the_network_is():
+    ensemble = random_ensemble((5, 1), n_outputs=2)
+    n = ForestNetwork(ensemble).n_parameters
+    assert repr(ForestNetwork(ensemble)) == f"ForestNetwork(2 trees, 3 features, 2 outputs, hard, {n} parameters)"
+    assert "soft (joint, full)" in repr(soften(ensemble, MODES[3]))
+
+
+@pytest.mark.parametrize("n_outputs", [1, 3])
+def test_the_number_of_parameters_is_the_papers(n_outputs):
+    ensemble = random_ensemble((9, 1, 4), n_outputs=n_outputs, n_features=5)
+    K = np.diff(ensemble.first_leaf)
+    sparse = (2 * (K - 1) + K + (K + 1) * n_outputs).sum() + ensemble.depth.sum()
+    full = (6 * (K - 1) + K * (K - 1) + K + (K + 1) * n_outputs).sum()
+    assert ForestNetwork(ensemble).n_parameters == sparse
+    assert soften(ensemble, MODES[0]).n_parameters == sparse
+    assert soften(ensemble, MODES[1]).n_parameters == full
+    assert soften(ensemble, MODES[2]).n_parameters == sparse - 2 * n_outputs  # one offset of the output, not three
+
+
+# --- what is refused -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("contrast", [(0, 1), (1, -1), (1,), 3.0, (1, np.inf), (np.nan, 1), (1, 2, 3)], ids=str)
+def test_contrasts_are_two_positive_numbers(contrast):
+    message = error_of(ForestNetwork(random_ensemble()).soften, contrast)
+    assert message == f"contrast must be two positive numbers, for splits and leaves, got {contrast}"
+
+
+@pytest.mark.parametrize("options", [{"training": "both"}, {"connectivity": "dense"}], ids=str)
+def test_modes_are_words_of_the_paper(options):
+    message = error_of(ForestNetwork(random_ensemble()).soften, **options)
+    assert message.startswith("training must be 'independent' or 'joint' and connectivity 'sparse' or 'full', got ")
+    assert repr(next(iter(options.values()))) in message
+
+
+def test_trees_that_are_added_up_are_trained_together():
+    message = error_of(ForestNetwork(random_ensemble(kind="sum")).soften)
+    assert message.startswith("training must be 'joint' for trees that are added up (boosting)")
+    assert ForestNetwork(random_ensemble((4,), kind="sum")).soften().n_blocks == 1
+
+
+@pytest.mark.parametrize("name", ["center", "scale", "output_center", "output_scale"])
+@pytest.mark.parametrize("value", [[1.0] * 4, [[1.0, 1.0, 1.0]], np.nan, [1.0, np.inf, 1.0]], ids=str)
+def test_units_are_one_finite_number_or_one_a_column(name, value):
+    message = error_of(ForestNetwork(random_ensemble(n_outputs=3)).soften, **{name: value})
+    assert message == f"{name} must be one finite number, or one for each of 3 columns, got {value}"
+
+
+@pytest.mark.parametrize("options", [{"scale": 0.0}, {"scale": [1, -1, 1]}, {"output_scale": -2.0}], ids=str)
+def test_scales_are_positive(options):
+    message = error_of(ForestNetwork(random_ensemble()).soften, **options)
+    assert message.startswith("scale and output_scale must be positive, got ")
+    assert str(next(iter(options.values()))) in message
+
+
+def test_what_needs_a_soft_network_says_so():
+    network = ForestNetwork(random_ensemble())
+    for use in (
+        lambda: network.structure,
+        lambda: network.scaled(np.zeros((1, 3))),
+        lambda: network.with_parameters(np.zeros(1, np.float32), np.zeros(1, bool)),
+    ):
+        assert error_of(use) == "this needs a soft network, and this one is hard: call soften(contrast) first"
+
+
+def test_regressors_have_no_probabilities():
+    message = error_of(ForestNetwork(random_ensemble()).predict_proba, np.zeros((1, 3)))
+    assert message == "predict_proba needs a classifier, and this network is a regressor: use predict"
+
+
+def test_X_has_the_features_of_the_source():
+    for use in ("predict", "apply", "output"):
+        message = error_of(getattr(ForestNetwork(random_ensemble()), use), np.zeros((2, 4)))
+        assert message == "X must have the 3 features that the network was made for, got 4"
+
+
+@pytest.mark.parametrize("bad", [np.inf, -np.inf, 1e39])
+def test_infinity_is_refused(bad):
+    with pytest.raises(ValueError, match="infinity"):
+        ForestNetwork(random_ensemble()).predict([[0.0, bad, 0.0]])

@@ -1,0 +1,89 @@
+"""Losses that the guard decides by, and its promise."""
+
+import warnings
+
+import numpy as np
+import pytest
+import training_twins as twins
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from training_twins import MODES
+
+from neuralforest.exceptions import ConvergenceWarning
+from neuralforest.network import ForestNetwork
+from neuralforest.training import BlockRows, Settings, TrainingData, guard, train
+from neuralforest.training.losses import resolve_loss
+
+
+def own_rows_data(network, n=60, seed=1):
+    """Every block is judged on rows of its own, as with out-of-bag rows; some rows belong to nobody."""
+    X, y = twins.random_rows(network.ensemble, n, seed)
+    rng = np.random.default_rng(seed)
+    own = [np.sort(rng.choice(n, size=n // 3, replace=False)) for _ in range(network.n_blocks)]
+    rest = [np.setdiff1d(np.arange(n), rows) for rows in own]
+    weight = rng.uniform(0.5, 2.0, size=n)
+    fit, validation = (BlockRows.own(rows, [weight[part] for part in rows]) for rows in (rest, own))
+    return TrainingData(X, y, fit, validation), weight
+
+
+@pytest.mark.parametrize("kind", [("mean", 1), ("mean", 2), ("forest", 3)], ids=str)
+def test_whole_losses_average_the_blocks_that_a_row_belongs_to(kind):
+    network = twins.soft_network(sizes=(5, 1, 4), kind=kind[0], n_outputs=kind[1])
+    data, weight = own_rows_data(network)
+    loss = resolve_loss("auto", None, network.ensemble)
+    sums, weights = [], []
+    for row in range(len(data.X)):
+        members = [b for b in range(3) if row in data.validation.of(b)[0]]
+        if members:
+            output = np.mean([network.block_output(b, data.X[[row]]) for b in members], axis=0)
+            sums.append(weight[row] * twins.row_losses(output, data.y[[row]], loss)[0])
+            weights.append(weight[row])
+    assert guard.whole_loss(network, data, loss) == pytest.approx(sum(sums) / sum(weights), rel=1e-6)
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_block_losses_are_those_of_each_block_by_itself(shared):
+    network = twins.soft_network(sizes=(5, 1, 4), n_outputs=2)
+    data = twins.random_data(network, weighted=True) if shared else own_rows_data(network)[0]
+    loss = resolve_loss("huber", None, network.ensemble)
+    for block, value in enumerate(guard.block_losses(network, data, loss)):
+        row, weight = data.validation.of(block)
+        rows = twins.row_losses(network.block_output(block, data.X[row]), data.y[row], loss)
+        assert value == pytest.approx(np.average(rows, weights=weight), rel=1e-6)
+
+
+def test_losses_are_in_the_units_of_training():
+    ensemble = twins.random_ensemble()
+    loss = resolve_loss("auto", None, ensemble)
+    plain, scaled = (ForestNetwork(ensemble).soften((1e4, 20), output_scale=scale) for scale in (1.0, 5.0))
+    data = twins.random_data(plain)
+    assert guard.whole_loss(scaled, data, loss) * 25 == pytest.approx(guard.whole_loss(plain, data, loss), rel=1e-3)
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(
+    st.sampled_from(MODES),
+    st.sampled_from([("mean", 1), ("mean", 2), ("forest", 3)]),
+    st.floats(-4, 2),
+    st.integers(1, 40),
+    st.booleans(),
+    st.integers(0, 10**6),
+)
+def test_the_result_is_never_worse_than_the_forest_on_validation(mode, kind, exponent, n_rows, shared, seed):
+    ensemble = twins.random_ensemble((4, 1, 6), *kind, seed=seed)
+    network = ForestNetwork(ensemble).soften((5.0, 1.0), training=mode[0], connectivity=mode[1])
+    if shared or mode[0] == "joint":
+        data = twins.random_data(network, n_rows, n_validation=15, seed=seed, missing=0.1, weighted=True)
+    else:
+        data, _ = own_rows_data(network, n_rows + 6, seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        result = train(network, data, Settings(max_epochs=3, batch_size=8, learning_rate=10.0**exponent, seed=seed))
+    assert result.validation_loss <= result.forest_loss
+    loss = resolve_loss("auto", None, ensemble)
+    assert result.forest_loss == guard.whole_loss(ForestNetwork(ensemble), data, loss)
+    assert result.validation_loss == guard.whole_loss(result.network, data, loss)
+    assert np.isfinite(result.network.output(data.X)).all()
+    losses = guard.block_losses(result.network, data, loss)
+    assert (losses <= result.history.forest_loss * (1 + 1e-5)).all()
+    np.testing.assert_array_equal(result.network.hard, result.history.best_epoch == -1)
