@@ -1,14 +1,14 @@
 """The paper's figures, made again: `python -m benchmarks.figures`.
 
-Three of them, as PNG and SVG in `benchmarks/results`: training evolution, asymptotic behaviour, and a consistency run. Runs
-that are finished are kept and never repeated; `--draw` only draws what is there.
+Three of them, as PNG and SVG in `benchmarks/results`: training evolution, asymptotic behaviour, and a consistency run.
+Runs that are finished are kept and never repeated; `--draw` only draws what is there.
 """
 
 import argparse
 import os
 import platform
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -53,22 +53,22 @@ _TERMS = {
 def main(arguments: Sequence[str] | None = None) -> int:
     """Make the runs that are missing, then the figures."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.figures", description="Make the paper's figures again.")
-    parser.add_argument("figures", nargs="*", choices=[[], *FIGURES], help=f"of {', '.join(FIGURES)}; all without")
+    names = ", ".join(FIGURES)
+    parser.add_argument("--figures", nargs="+", metavar="NAME", choices=FIGURES, default=FIGURES, help=f"of {names}")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="threads; all cores by default")
     parser.add_argument("--draw", action="store_true", help="run nothing, draw what is there")
     options = parser.parse_args(arguments)
-    for figure in options.figures or FIGURES:
+    for figure in options.figures:
         if not options.draw:
-            lines = (
-                compute_curves(jobs=options.jobs)
-                if figure == "evolution"
-                else compute_points(figure, jobs=options.jobs)
-            )
-            for line in lines:
+            for line in _compute(figure, options.jobs):
                 print(line, flush=True)
         for path in save(figure, RESULTS):
             print(f"wrote {path}")
     return 0
+
+
+def _compute(figure: str, jobs: int) -> Iterator[str]:
+    return compute_curves(jobs=jobs) if figure == "evolution" else compute_points(figure, jobs=jobs)
 
 
 def save(figure: str, folder: Path) -> list[Path]:
@@ -95,7 +95,7 @@ def stamp(figure: str) -> str:
     """Return what made a figure."""
     libraries = ("neuralforest", "scikit-learn", "torch", "numpy")
     versions = ", ".join(f"{library} {version_of(library)}" for library in libraries)
-    return f"python -m benchmarks.figures {figure}; {versions}, Python {platform.python_version()}"
+    return f"python -m benchmarks.figures --figures {figure}; {versions}, Python {platform.python_version()}"
 
 
 def draw_evolution(curves: Curves) -> Any:
@@ -110,9 +110,9 @@ def draw_evolution(curves: Curves) -> Any:
     if "RF, validation" in curves:
         left.axhline(curves["RF, validation"][0], color=VERMILION, linestyle="--", label="RF, validation")
     _curve(right, curves, "NN2", PURPLE, "-.")
-    right.set_yscale("log")
-    left.set_title("The network improves on its forest")
-    right.set_title("An ordinary network of the same size does not catch up")
+    _log_errors(right)
+    left.set_title("The forest and its network")
+    right.set_title("Its network and an ordinary one of the same size")
     for axes in (left, right):
         axes.legend()
     figure.suptitle("Training evolution on Concrete: 30 trees of depth 6, contrasts 100 and 1")
@@ -155,10 +155,9 @@ def draw_consistency(errors: dict[Point, float]) -> Any:
     for name, (label, color, style) in _TERMS.items():
         right.plot(n, [getattr(term, name) for term in terms], color=color, linestyle=style, label=label)
     right.axvspan(SIZES["consistency"][0], SIZES["consistency"][-1], color="0.5", alpha=0.15, label="sizes on the left")
-    right.set(
-        title="The terms of Theorem 4.1 under the same schedule", xlabel="training rows n", xscale="log", yscale="log"
-    )
-    right.legend()
+    right.set(title="The terms of Theorem 4.1 under the same schedule", xlabel="training rows n")
+    right.set(xscale="log", yscale="log")
+    right.legend(loc="upper right")
     return figure
 
 
@@ -170,7 +169,18 @@ def _growth(axes: Any, errors: dict[Point, float], figure: str) -> None:
         means = [np.mean(each) for each in drawn]
         spreads = [np.std(each, ddof=1) if len(each) > 1 else 0.0 for each in drawn]
         axes.errorbar(sizes, means, yerr=spreads, capsize=3, label=_NAMES.get(series, series), **_LOOKS[series])
-    axes.set(xlabel="training rows n", xscale="log", yscale="log")
+    axes.set(xlabel="training rows n", xscale="log")
+    _log_errors(axes)
+
+
+def _log_errors(axes: Any) -> None:
+    """Make the axis of errors logarithmic, with numbers that can be read at a glance."""
+    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+
+    axes.set_yscale("log")
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    axes.yaxis.set_minor_formatter(NullFormatter())
 
 
 if __name__ == "__main__":

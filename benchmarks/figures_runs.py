@@ -12,7 +12,7 @@ from sklearn.ensemble import BaggingRegressor
 from sklearn.tree import DecisionTreeRegressor
 
 import neuralforest as nf
-from benchmarks.paper_models import Part, Parts, grow, load_forest, load_parts, neural_forest
+from benchmarks.paper_models import SHARE_OF_ROWS, Part, Parts, grow, load_forest, load_parts, neural_forest
 from benchmarks.paper_plan import AUTHORS, SLOPE, Run
 from neuralforest.datasets import make_additive, make_sines
 from neuralforest.theory import bound_constant, consistency_schedule
@@ -89,7 +89,8 @@ def consistency_error(point: Point, jobs: int = 1) -> float:
     parts = _draw(make_additive, point)
     schedule = consistency_schedule(point.n, CONSISTENCY_SCALE)
     tree = DecisionTreeRegressor(max_leaf_nodes=schedule.n_leaves, max_features=1 / 3)
-    forest = BaggingRegressor(tree, 30, bootstrap=False, max_samples=0.632, random_state=point.draw).fit(*parts.train)
+    forest = BaggingRegressor(tree, 30, bootstrap=False, max_samples=SHARE_OF_ROWS, random_state=point.draw)
+    forest.fit(*parts.train)
     if point.series == "RF":
         return _rmse(forest.predict, parts.test)
     model = neural_forest(Run("additive", point.series, SLOPE, point.draw), forest, jobs)
@@ -103,10 +104,10 @@ def consistency_error(point: Point, jobs: int = 1) -> float:
 def _draw(make: Callable[..., tuple[NDArray[np.float64], NDArray[np.float64]]], point: Point) -> Parts:
     """Draw n training rows, n / 2 for validation, and test rows without noise."""
     seeds = np.random.SeedSequence([point.n, point.draw]).generate_state(3)
-    sizes, noise = (point.n, point.n // 2, N_TEST), ({}, {}, {"noise": 0.0})
-    return Parts(
-        *(Part(*make(n, random_state=int(seed), **more)) for n, seed, more in zip(sizes, seeds, noise, strict=True))
-    )
+    train = make(point.n, random_state=int(seeds[0]))
+    validation = make(point.n // 2, random_state=int(seeds[1]))
+    test = make(N_TEST, noise=0.0, random_state=int(seeds[2]))
+    return Parts(Part(*train), Part(*validation), Part(*test))
 
 
 def _rmse(predict: Callable[[NDArray[np.float64]], NDArray[np.float64]], part: Part) -> float:
@@ -130,10 +131,8 @@ def compute_curves(path: Path = EVOLUTION, jobs: int = 1) -> Iterator[str]:
         if f"{name}, validation" in read_curves(path):
             continue
         curves = make(load_parts("concrete", 0), load_forest("concrete", 0, AUTHORS), jobs)
-        rows = [
-            (series, epoch, f"{error:.6g}") for series, values in curves.items() for epoch, error in enumerate(values)
-        ]
-        _append(path, ("series", "place", "rmse"), rows)
+        rows = [(series, f"{error:.6g}") for series, errors in curves.items() for error in errors]
+        _append(path, ("series", "rmse"), rows)
         yield f"evolution, {name}: {len(rows)} errors"
 
 

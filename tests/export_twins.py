@@ -14,8 +14,11 @@ from twins import leaves
 # --- the twin --------------------------------------------------------------------------------------------------------
 
 
-def output(network, X):
-    """Return what the trees say together, before the link, (rows, outputs)."""
+def output(network, X, rounded=False):
+    """Return what the trees say together, before the link, (rows, outputs).
+
+    `rounded` is whether the scaled inputs are rounded to float32, as `predict` does.
+    """
     e, soft = network.ensemble, network.soft
     X = np.asarray(X).astype(e.compare_dtype)
     joint = soft is not None and soft.training == "joint"
@@ -26,16 +29,16 @@ def output(network, X):
         if hard[tree]:
             total += e.value[e.first_leaf[tree] + found[:, tree]]
     if not all(hard):
-        for said, n_trees in _soft_blocks(network, X):
+        for said, n_trees in _soft_blocks(network, X, rounded):
             total += (soft.output_center + soft.output_scale * said) * (n_trees if e.aggregation == "mean" else 1)
     if e.aggregation == "mean":
         return total / e.n_trees + e.base_score
     return total + e.base_score if all(hard) else total
 
 
-def predict(network, X):
+def predict(network, X, rounded=False):
     """Return predictions (rows, outputs) or probabilities (rows, classes)."""
-    raw, e = output(network, X), network.ensemble
+    raw, e = output(network, X, rounded), network.ensemble
     if e.classes is None:
         return np.exp(raw) if e.link == "log" else raw
     if e.link == "softmax":
@@ -47,11 +50,12 @@ def predict(network, X):
     return np.hstack([1 - second, second])
 
 
-def _soft_blocks(network, X):
+def _soft_blocks(network, X, rounded):
     """Yield, for every soft block, what it says (rows, outputs) and how many trees it has."""
     e, soft = network.ensemble, network.soft
     numbers = iter(soft.parameters.astype(np.float64))
     x = (X.astype(np.float64) - soft.center) / soft.scale
+    x = x.astype(np.float32).astype(np.float64) if rounded else x
     for block in range(len(soft.hard)):
         trees = range(e.n_trees) if soft.training == "joint" else [block]
         said = _block(e, soft, trees, x, numbers)

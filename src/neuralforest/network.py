@@ -97,11 +97,11 @@ class ForestNetwork:
     >>> forest = RandomForestRegressor(10, max_depth=4, random_state=0).fit(X, y)
     >>> network = nf.convert(forest)
     >>> network
-    ForestNetwork(10 trees, 10 features, 1 output, hard, 1294 parameters)
-    >>> abs(network.predict(X) - forest.predict(X)).max() < 1e-9
+    ForestNetwork(10 trees, 10 features, 1 output, hard, 1207 parameters)
+    >>> bool(abs(network.predict(X) - forest.predict(X)).max() < 1e-9)
     True
     >>> network.soften(contrast=(100, 1), scale=X.std(axis=0))
-    ForestNetwork(10 trees, 10 features, 1 output, soft (independent, sparse), 1294 parameters)
+    ForestNetwork(10 trees, 10 features, 1 output, soft (independent, sparse), 1207 parameters)
     """
 
     ensemble: TreeEnsemble

@@ -1,50 +1,24 @@
 """ONNX graphs: evaluated by onnxruntime, they say what the network says, and in float64 what its weights say."""
 
-import importlib
-import sys
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestClassifier, RandomForestRegressor
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 import export_twins as twins
 import neuralforest as nf
+from export_runs import data, run, said
 from neuralforest.exceptions import InvalidParameterError, NotFittedError, UnsupportedModelError
 
 onnx = pytest.importorskip("onnx")
-ort = pytest.importorskip("onnxruntime")
-skl2onnx = pytest.importorskip("skl2onnx")
+pytest.importorskip("onnxruntime")
 
 from neuralforest.export._onnx_soft import DENSE_LEAVES  # noqa: E402
 from neuralforest.export.onnx import to_onnx  # noqa: E402
-from neuralforest.export.skl2onnx import register  # noqa: E402
 
 MODES = [(training, connectivity) for training in ("independent", "joint") for connectivity in ("sparse", "full")]
 FAST = settings(max_examples=60, deadline=None, derandomize=True)
-
-
-def run(model, X):
-    """Evaluate a graph; return its outputs by name."""
-    options = ort.SessionOptions()
-    options.intra_op_num_threads, options.log_severity_level = 1, 3
-    session = ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-    X = X.astype({"tensor(float)": np.float32, "tensor(double)": np.float64}[session.get_inputs()[0].type])
-    return dict(zip([output.name for output in session.get_outputs()], session.run(None, {"X": X}), strict=True))
-
-
-def said(outputs):
-    return outputs["prediction"] if "prediction" in outputs else outputs["probabilities"]
-
-
-def data(seed=0, n=300, features=5, outputs=1):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, features)).astype(np.float32).astype(np.float64)
-    y = np.stack([np.sin(X[:, 0]) + X[:, 1] * X[:, 2], X.sum(axis=1), X[:, 3] ** 2], axis=1)[:, :outputs]
-    return X, 50 + 10 * (y[:, 0] if outputs == 1 else y)
 
 
 # --- numbers ---------------------------------------------------------------------------------------------------------
@@ -217,49 +191,6 @@ def test_large_trees_are_written_by_their_connections():
         assert np.abs(run(model, X[:50])["prediction"][:, 0] - expected).max() < 1e-5 * y.std()
 
 
-# --- pipelines -------------------------------------------------------------------------------------------------------
-
-
-def pipeline_of(X, y, classifier=False):
-    scaler = StandardScaler().fit(X)
-    return make_pipeline(scaler, twins.fitted(scaler.transform(X), y, classifier))
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_a_pipeline_is_exported_by_skl2onnx(dtype):
-    register()
-    X, y = data(outputs=2)
-    pipeline = pipeline_of(X, y)
-    graph = skl2onnx.to_onnx(pipeline, X[:1].astype(dtype))
-    onnx.checker.check_model(graph, full_check=True)
-    prediction = run(graph, X)["variable"]
-    assert prediction.dtype == dtype
-    assert (np.abs(prediction - pipeline.predict(X)) < 1e-5 * y.std(axis=0)).all()
-
-
-@pytest.mark.parametrize("labels", [np.array(["a", "b", "c"]), np.array([4, 5, 7])])
-def test_a_pipeline_of_a_classifier_keeps_its_labels(labels):
-    register()
-    X, y = data()
-    code = np.digitize(y, [45, 55])
-    pipeline = pipeline_of(X, labels[code], classifier=True)
-    outputs = run(skl2onnx.to_onnx(pipeline, X[:1].astype(np.float32), options={"zipmap": False}), X)
-    assert (outputs["label"] == pipeline.predict(X)).all()
-    assert np.abs(outputs["probabilities"] - pipeline.predict_proba(X)).max() < 1e-5
-    maps = run(skl2onnx.to_onnx(pipeline, X[:1].astype(np.float32)), X)["output_probability"]
-    assert set(maps[0]) == set(labels.tolist())
-
-
-def test_whole_numbers_can_be_the_input_of_a_pipeline():
-    register()
-    X, y = data()
-    X = np.round(3 * X).astype(np.int64)
-    model = twins.fitted(X, y)
-    graph = skl2onnx.to_onnx(model, X[:1])
-    session = ort.InferenceSession(graph.SerializeToString())
-    assert np.abs(session.run(None, {"X": X})[0][:, 0] - model.predict(X)).max() < 1e-5 * y.std()
-
-
 # --- what cannot be done ---------------------------------------------------------------------------------------------
 
 
@@ -296,14 +227,9 @@ def test_labels_that_onnx_has_no_type_for_are_refused():
         to_onnx(network)
 
 
-@pytest.mark.parametrize(
-    ("module", "library", "extra"),
-    [("onnx", "onnx", "onnx"), ("skl2onnx", "skl2onnx", "onnx"), ("torch", "torch", "torch")],
-)
-def test_a_missing_library_is_named_with_the_extra_that_has_it(monkeypatch, module, library, extra):
-    for name in [name for name in sys.modules if name.startswith("neuralforest.export.")]:
-        monkeypatch.delitem(sys.modules, name)
-    for name in [library, *(name for name in sys.modules if name.startswith(library + "."))]:
-        monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(ImportError, match=rf"pip install 'neuralforest\[{extra}\]'"):
-        importlib.import_module(f"neuralforest.export.{module}")
+def test_a_file_of_more_than_two_gigabytes_is_refused(monkeypatch):
+    rng = np.random.default_rng(0)
+    network = twins.soften(rng, nf.ForestNetwork(twins.random_ensemble(rng)), "joint", "full", hard=0)
+    monkeypatch.setattr("neuralforest.export._graph._TOO_LARGE", 100)
+    with pytest.raises(UnsupportedModelError, match="at most 2 GB"):
+        to_onnx(network)

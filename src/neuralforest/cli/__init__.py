@@ -20,6 +20,7 @@ COMMANDS = {
     "fit": "neuralforest.cli.fit",
     "predict": "neuralforest.cli.predict",
     "info": "neuralforest.cli.info",
+    "report": "neuralforest.cli.report",
     "convert": "neuralforest.cli.convert",
 }
 """The module of each command, in the order in which help lists them."""

@@ -99,12 +99,11 @@ def _element_type(dtype: np.dtype[Any]) -> int:
 
 
 def labels(classes: NDArray[Any]) -> NDArray[Any]:
-    """Return labels in a dtype that ONNX has: whole numbers as int64, strings as objects, others as they are."""
-    if classes.dtype.kind in "OU":
-        unknown = sorted({type(label).__name__ for label in classes.tolist()} - {"str"})
-        if unknown:
-            raise UnsupportedModelError(
-                f"classes must be strings or numbers to be exported, got some of type {', '.join(unknown)}"
-            )
+    """Return labels in a dtype that ONNX has: whole numbers as int64, strings as objects, other numbers as they are."""
+    kinds = {type(label) for label in classes.tolist()}
+    if kinds <= {str}:
         return classes.astype(object)
+    if classes.dtype.kind not in "biuf":
+        names = ", ".join(sorted(kind.__name__ for kind in kinds))
+        raise UnsupportedModelError(f"classes must be strings or numbers to be exported, got labels of type {names}")
     return classes.astype(np.int64) if classes.dtype.kind in "iu" else classes

@@ -54,10 +54,9 @@ def rounded_down(threshold: NDArray[np.float64], dtype: str) -> NDArray[np.float
     --------
     >>> import numpy as np
     >>> from neuralforest.export._nodes import rounded_down
-    >>> bool(np.float32(0.7) <= 0.7), bool(np.float32(0.7) <= rounded_down(np.array([0.7]), "float32")[0])
-    (True, True)
-    >>> bool(np.float32(0.1) <= 0.1), bool(np.float32(0.1) <= rounded_down(np.array([0.1]), "float32")[0])
-    (False, False)
+    >>> threshold = np.array([0.1])
+    >>> (threshold.astype("float32") <= threshold), (threshold.astype("float32") <= rounded_down(threshold, "float32"))
+    (array([False]), array([False]))
     """
     with np.errstate(over="ignore"):
         rounded = threshold.astype(dtype)

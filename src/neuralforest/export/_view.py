@@ -79,7 +79,7 @@ class View:
     def steepness(self) -> float:
         """The largest contrast * |offset| of the first layer.
 
-        Times 6e-8 it is the error in the argument of tanh where w x + b is rounded twice in float32. Kernels round once.
+        Times 6e-8 it is the error in the argument of tanh where w x + b is rounded twice in float32 (kernels: once).
         """
         if not len(self.soft_blocks):
             return 0.0

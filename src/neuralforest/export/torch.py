@@ -100,7 +100,7 @@ def to_torch(model: Any) -> ForestModule:
     >>> loss.backward()
     >>> step.step()
     >>> from_torch(module)
-    ForestNetwork(10 trees, 10 features, 1 output, soft (independent, sparse), 1294 parameters)
+    ForestNetwork(10 trees, 10 features, 1 output, soft (independent, sparse), 1207 parameters)
     """
     return ForestModule(View.of(model))
 

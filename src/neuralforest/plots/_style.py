@@ -1,5 +1,6 @@
 """How all pictures look: colours, fonts, boxes. The only place that imports matplotlib, and only on use."""
 
+import importlib
 import unicodedata
 import warnings
 from collections.abc import Iterable
@@ -7,6 +8,8 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
+
+from neuralforest.export._extras import missing_extra
 
 # Okabe and Ito's colours, which people with any kind of colour vision can tell apart.
 FOREST, NETWORK, HIGHLIGHT = "#D55E00", "#0072B2", "#009E73"
@@ -42,14 +45,10 @@ _SETTINGS = {
 
 def matplotlib_module(name: str = "") -> Any:
     """Import matplotlib, or one of its modules, or say how to install it."""
-    import importlib
-
     try:
         return importlib.import_module(f"matplotlib.{name}" if name else "matplotlib")
     except ImportError as error:
-        raise ImportError(
-            "pictures need matplotlib, which is not installed: pip install 'neuralforest[plots]'"
-        ) from error
+        raise missing_extra("matplotlib", "plots") from error
 
 
 def style() -> AbstractContextManager[Any]:

@@ -109,16 +109,16 @@ def _train_blocks(
                     state.interrupted = bool(callback(state.epoch, state.history(forest_losses)))
             except KeyboardInterrupt:
                 warnings.warn(
-                    f"training was interrupted after epoch {state.epoch} of {settings.max_epochs}; the best state up to "
-                    "there is kept",
+                    f"training was interrupted after epoch {state.epoch} of {settings.max_epochs}; the best state up "
+                    "to there is kept",
                     ConvergenceWarning,
                     stacklevel=5,
                 )
                 state.interrupted = True
     if state.diverged.any():
         warnings.warn(
-            f"{state.diverged.sum()} of {len(state.diverged)} networks diverged: their loss became infinite or NaN, and "
-            "their best earlier state is kept; lower learning_rate",
+            f"{state.diverged.sum()} of {len(state.diverged)} networks diverged: their loss became infinite or NaN, "
+            "and their best earlier state is kept; lower learning_rate",
             ConvergenceWarning,
             stacklevel=4,
         )

@@ -78,6 +78,8 @@ class Settings:
             )
         if self.bound is not None and not self.bound > 0:
             raise InvalidParameterError(f"bound must be positive, or None for no bound, got {self.bound!r}")
+        if not isinstance(self.seed, (int, np.integer)) or not 0 <= self.seed < 2**63:
+            raise InvalidParameterError(f"seed must be a whole number from 0 to 2**63 - 1, got {self.seed!r}")
 
     @property
     def rates(self) -> NDArray[np.float64]:

@@ -77,7 +77,10 @@ class Trainer:
         return losses
 
     def validation_losses(self, state: State) -> NDArray[np.float64]:
-        """Return the validation loss of every block, (blocks,); NaN where training has stopped."""
+        """Return the validation loss of every block, (blocks,).
+
+        NaN where training has stopped or no row is there to judge by, infinite where the network says what is no number.
+        """
         n_blocks = len(state.stopped)
         sums = np.full((n_blocks, PARTS), np.nan)
         counters = np.zeros(3, np.int64)
@@ -106,8 +109,11 @@ class Trainer:
         self.run(work, tasks)
         weights = self.validation.weight.astype(np.float64)
         totals = np.concatenate([[0.0], np.cumsum(weights)])
+        weight = totals[self.validation.end] - totals[self.validation.begin]
         with np.errstate(invalid="ignore"):  # a block without validation rows: 0 / 0
-            return sums.sum(axis=1) / (totals[self.validation.end] - totals[self.validation.begin])
+            losses = sums.sum(axis=1) / weight
+        losses[np.isnan(losses) & (weight > 0) & ~state.stopped] = np.inf
+        return losses
 
     def _parts(self, state: State) -> list[NDArray[np.int64]]:
         """Share the blocks that are still trained among the threads."""

@@ -1,0 +1,63 @@
+"""neuralforest report: from a model file and a table to one HTML page with scores and pictures."""
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuralforest.cli._output import add_json_argument, emit
+from neuralforest.cli._tables import add_table_arguments, read_table
+from neuralforest.cli.predict import as_table_model
+from neuralforest.exceptions import TableError, UnsupportedModelError
+from neuralforest.network import ForestNetwork
+from neuralforest.persistence import load
+from neuralforest.tabular import TableModel, column_of, read_target
+
+if TYPE_CHECKING:
+    import pandas
+
+HELP = "write an HTML page with the scores of a model on a table, and pictures of it"
+EXAMPLES = """  neuralforest report houses.nforest new.csv --out houses.html
+  neuralforest report model.nforest data.parquet --target price"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Describe the command's arguments."""
+    parser.add_argument("model", help="model file")
+    add_table_arguments(parser)
+    parser.add_argument("--out", default="report.html", metavar="FILE", help="page to write (default: report.html)")
+    parser.add_argument(
+        "--target", metavar="NAME", help="column with the true values (default: the one that the model was fitted to)"
+    )
+    add_json_argument(parser)
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Load, read, write the page."""
+    from neuralforest.report import write_report
+
+    model = load(arguments.model)
+    if isinstance(getattr(model, "model", model), ForestNetwork):
+        raise UnsupportedModelError(
+            f"{arguments.model!r} holds a network without its training, and a report tells of training: name a file "
+            "that 'neuralforest fit' wrote, or nf.save of an estimator"
+        )
+    table = read_table(arguments.data, arguments.separator)
+    target = arguments.target or getattr(model, "target", None)
+    if target is None:
+        raise TableError(f"{arguments.model!r} does not know the name of its target: say it with --target")
+    values = column_of(table, target)
+    model = as_table_model(model, table.drop(columns=[target]))
+    X, y = model.encode(table), _truth(model, values)
+    write_report(model.model, X, y, arguments.out, [column.name for column in model.columns])
+    emit(arguments, f"{arguments.out}: a page about {len(X)} rows", {"rows": len(X), "out": arguments.out})
+
+
+def _truth(model: TableModel, values: "pandas.Series") -> NDArray[Any]:
+    """Return the target as the model was fitted to it; labels are texts where the model's are, numbers or not."""
+    classes = model.model.network_.classes
+    if classes is None:
+        return read_target(values, "regression")
+    labels = read_target(values, "classification")
+    return labels if classes.dtype.kind in "biuf" else np.array([str(value).strip() for value in values])

@@ -1,0 +1,320 @@
+"""The epoch loop: what is kept, when it stops, and how it ends when something goes wrong."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import training_twins as twins
+from training_twins import MODES
+
+from neuralforest.exceptions import ConvergenceWarning
+from neuralforest.network import ForestNetwork
+from neuralforest.theory import weight_norm
+from neuralforest.training import BlockRows, Settings, train
+from neuralforest.training import loop as module
+
+every_mode = pytest.mark.parametrize("mode", MODES, ids="-".join)
+
+
+def case(mode=MODES[0], n_rows=60, **options):
+    network = twins.soft_network(*mode, **options)
+    return network, twins.random_data(network, n_rows)
+
+
+# --- what is kept ----------------------------------------------------------------------------------------------------
+
+
+@every_mode
+def test_the_parameters_of_the_best_epoch_are_kept(mode):
+    network, data = case(mode)
+    settings = Settings(max_epochs=8, learning_rate=0.05)
+    result = train(network, data, settings)
+    history = result.history
+    judged = np.vstack([history.forest_loss, history.validation_loss])  # row e + 1 is epoch e
+    np.testing.assert_array_equal(history.best_epoch, judged.argmin(axis=0) - 1)
+    assert len(set(history.best_epoch)) > 1 or mode[0] == "joint"
+    assert history.best_epoch.max() > 0
+    for block, epoch in enumerate(history.best_epoch):
+        if epoch >= 0:
+            own = slice(*network.structure.first_parameter[block : block + 2])
+            stopped = twins.run_epochs(network, data, replace(settings, max_epochs=int(epoch)))
+            np.testing.assert_array_equal(result.network.soft.parameters[own], stopped.parameters[own])
+    np.testing.assert_array_equal(result.network.hard, history.best_epoch == -1)
+
+
+@every_mode
+def test_the_start_is_left_as_it_was(mode):
+    network, data = case(mode)
+    before = network.soft.parameters.copy()
+    train(network, data, Settings(max_epochs=2, weight_decay=1.0))
+    np.testing.assert_array_equal(network.soft.parameters, before)
+
+
+def test_no_epochs_give_the_better_of_start_and_forest():
+    network, data = case()
+    result = train(network, data, Settings(max_epochs=0))
+    assert result.history.n_epochs == 0
+    assert set(result.history.best_epoch) <= {-1, 0}
+    assert result.validation_loss <= result.forest_loss
+    np.testing.assert_array_equal(result.network.soft.parameters, network.soft.parameters)
+
+
+@every_mode
+def test_history_has_a_row_for_every_epoch_and_a_column_for_every_block(mode):
+    network, data = case(mode)
+    history = train(network, data, Settings(max_epochs=5)).history
+    n_blocks = 3 if mode[0] == "independent" else 1
+    assert history.training_loss.shape == (5, n_blocks)
+    assert history.validation_loss.shape == (6, n_blocks)
+    assert history.forest_loss.shape == history.best_epoch.shape == (n_blocks,)
+    assert history.seconds.shape == (5,)
+    assert (history.seconds > 0).all()
+    assert np.isfinite(history.training_loss).all()
+    assert np.isfinite(history.validation_loss).all()
+    assert history.to_frame().shape == (6, 4)
+
+
+@every_mode
+def test_recorded_losses_are_those_of_the_network_at_that_time(mode):
+    network, data = case(mode)
+    history = train(network, data, Settings(max_epochs=2)).history
+    forest = ForestNetwork(network.ensemble)
+    for epoch in range(3):
+        state = twins.run_epochs(network, data, Settings(max_epochs=epoch))
+        then = network.with_parameters(state.parameters, network.hard)
+        for block in range(network.n_blocks):
+            row, _ = data.validation.of(block)
+            error = ((then.block_output(block, data.X[row]) - data.y[row]) ** 2).mean()
+            np.testing.assert_allclose(history.validation_loss[epoch, block], error, rtol=1e-5)
+    if mode[0] == "joint":
+        row, _ = data.validation.of(0)
+        assert history.forest_loss[0] == pytest.approx(((forest.predict(data.X[row]) - data.y[row, 0]) ** 2).mean())
+
+
+def test_a_block_without_validation_rows_stays_a_tree_and_the_others_are_trained():
+    network, data = case()
+    rows = np.arange(60, 80)
+    none = np.arange(0)
+    validation = BlockRows.own([rows, none, rows], [np.ones(20), np.ones(0), np.ones(20)])
+    result = train(network, replace(data, validation=validation), Settings(max_epochs=3))
+    assert np.isnan(result.history.training_loss[:, 1]).all()
+    assert np.isfinite(result.history.training_loss[:, [0, 2]]).all()
+    assert result.network.hard[1]
+
+
+def test_the_last_epoch_is_kept_on_request():
+    network, data = case()
+    settings = Settings(max_epochs=3, learning_rate=0.5)
+    result = train(network, data, settings, keep_last=True)
+    np.testing.assert_array_equal(result.network.soft.parameters, twins.run_epochs(network, data, settings).parameters)
+    np.testing.assert_array_equal(result.history.best_epoch, 3)
+
+
+# --- when it stops ---------------------------------------------------------------------------------------------------
+
+
+def test_patience_stops_a_block_and_leaves_the_others_running():
+    network, data = case(sizes=(5, 1, 4, 8))
+    result = train(network, data, Settings(max_epochs=40, learning_rate=0.05, n_iter_no_change=3))
+    history = result.history
+    last = (~np.isnan(history.training_loss)).sum(axis=0)
+    assert len(set(last)) > 1
+    assert history.n_epochs == last.max() < 40
+    for block, stop in enumerate(last):
+        best = np.nanargmin(history.validation_loss[:, block])
+        assert stop == best + 3
+        assert np.isnan(history.training_loss[stop:, block]).all()
+        assert np.isnan(history.validation_loss[stop + 1 :, block]).all()
+    assert np.isfinite(history.to_frame()["validation_loss"]).all()
+
+
+def test_patience_does_not_change_what_is_done_before_it_ends():
+    network, data = case()
+    patient, hasty = (
+        train(network, data, Settings(max_epochs=20, learning_rate=0.05, n_iter_no_change=stop)) for stop in (None, 2)
+    )
+    ran = ~np.isnan(hasty.history.training_loss)
+    np.testing.assert_array_equal(
+        hasty.history.training_loss[ran], patient.history.training_loss[: hasty.history.n_epochs][ran]
+    )
+
+
+def test_a_callback_sees_every_epoch_and_may_stop():
+    network, data = case()
+    seen = []
+
+    def stop_at_three(epoch, history):
+        seen.append((epoch, history.n_epochs, len(history.validation_loss)))
+        return epoch == 3
+
+    result = train(network, data, Settings(max_epochs=10), callback=stop_at_three)
+    assert seen == [(1, 1, 2), (2, 2, 3), (3, 3, 4)]
+    assert result.history.n_epochs == 3
+    assert result.interrupted
+    assert not train(network, data, Settings(max_epochs=2), callback=lambda *_: None).interrupted
+
+
+def test_a_callback_that_fails_is_not_hidden():
+    network, data = case()
+
+    def fail(epoch, history):
+        raise ZeroDivisionError("mine")
+
+    with pytest.raises(ZeroDivisionError, match="mine"):
+        train(network, data, Settings(max_epochs=2), callback=fail)
+
+
+@every_mode
+def test_ctrl_c_keeps_the_last_complete_epoch(mode):
+    network, data = case(mode)
+
+    def interrupt(epoch, history):
+        if epoch == 3:
+            raise KeyboardInterrupt
+
+    with pytest.warns(ConvergenceWarning, match="interrupted after epoch 3 of 10; the best state up to there is kept"):
+        result = train(network, data, Settings(max_epochs=10), callback=interrupt)
+    expected = train(network, data, Settings(max_epochs=3))
+    assert result.interrupted
+    np.testing.assert_array_equal(result.history.validation_loss, expected.history.validation_loss)
+    np.testing.assert_array_equal(result.network.soft.parameters, expected.network.soft.parameters)
+
+
+def test_ctrl_c_in_the_middle_of_an_epoch_drops_that_epoch(monkeypatch):
+    network, data = case()
+    epochs = []
+    whole = module.trainer
+
+    class Interrupted:
+        def __init__(self, *arguments):
+            self.manager = whole(*arguments)
+
+        def __enter__(self):
+            work = self.manager.__enter__()
+
+            def train_epoch(state):
+                losses = type(work).train_epoch(work, state)  # the kernel has run: its parameters are ahead
+                epochs.append(state.epoch)
+                if len(epochs) == 3:
+                    raise KeyboardInterrupt
+                return losses
+
+            object.__setattr__(work, "train_epoch", train_epoch)
+            return work
+
+        def __exit__(self, *error):
+            return self.manager.__exit__(*error)
+
+    monkeypatch.setattr(module, "trainer", Interrupted)
+    with pytest.warns(ConvergenceWarning, match="after epoch 2 of 10"):
+        result = train(network, data, Settings(max_epochs=10))
+    monkeypatch.undo()
+    expected = train(network, data, Settings(max_epochs=2))
+    np.testing.assert_array_equal(result.history.validation_loss, expected.history.validation_loss)
+    np.testing.assert_array_equal(result.network.soft.parameters, expected.network.soft.parameters)
+
+
+# --- divergence ------------------------------------------------------------------------------------------------------
+
+
+def assert_sound(result, data):
+    assert result.validation_loss <= result.forest_loss
+    assert np.isfinite(result.validation_loss)
+    assert np.isfinite(result.network.predict(data.X)).all()
+
+
+@every_mode
+def test_a_learning_rate_that_overflows_ends_in_the_guards_choice_with_a_warning(mode):
+    network, data = case(mode)
+    with pytest.warns(ConvergenceWarning, match=f"{network.n_blocks} of {network.n_blocks} networks diverged"):
+        result = train(network, data, Settings(max_epochs=4, learning_rate=1e30))
+    assert_sound(result, data)
+    assert result.history.best_epoch.max() <= 0
+    assert result.history.n_epochs == 1  # what has diverged is not trained on
+
+
+@pytest.mark.parametrize("rate", [1e2, 1e6, 1e12])
+@every_mode
+def test_a_huge_learning_rate_ends_in_the_guards_choice(mode, rate):
+    network, data = case(mode)
+    result = train(network, data, Settings(max_epochs=4, learning_rate=rate))
+    assert_sound(result, data)
+    assert result.history.best_epoch.max() <= 0
+
+
+@every_mode
+def test_targets_beyond_single_precision_end_in_the_forest_with_a_warning(mode):
+    network, _ = case(mode)
+    ensemble = replace(network.ensemble, value=network.ensemble.value * 1e30)
+    network = ForestNetwork(ensemble).soften((2, 1), training=mode[0], connectivity=mode[1])
+    data = twins.random_data(network)
+    data = replace(data, y=data.y * 1e30)
+    with pytest.warns(ConvergenceWarning, match="networks diverged"):
+        result = train(network, data, Settings(max_epochs=3))
+    assert_sound(result, data)
+    np.testing.assert_array_equal(result.history.best_epoch, -1)
+    np.testing.assert_array_equal(result.network.predict(data.X), ForestNetwork(ensemble).predict(data.X))
+
+
+def test_one_block_that_diverges_leaves_the_others_running():
+    network, data = case()
+    parameters = network.soft.parameters.copy()
+    block = twins.Block(network, 2)
+    parameters[block.own][block.W_out.ravel()] = 1e25
+    network = network.with_parameters(parameters, network.hard)
+    with pytest.warns(ConvergenceWarning, match="1 of 3 networks diverged"):
+        result = train(network, data, Settings(max_epochs=4))
+    assert_sound(result, data)
+    assert np.isfinite(result.history.training_loss[:, 0]).all()
+    assert np.isnan(result.history.training_loss[1:, 2]).all()
+
+
+# --- the bound of the theory -----------------------------------------------------------------------------------------
+
+
+@every_mode
+def test_the_bound_holds_after_training(mode):
+    network, data = case(mode)
+    settings = Settings(max_epochs=3, learning_rate=0.3, bound=0.8)
+    free, bounded = (
+        twins.run_epochs(network, data, replace(settings, bound=bound)).parameters for bound in (None, settings.bound)
+    )
+    norms = {}
+    for name, parameters in (("free", free), ("bounded", bounded)):
+        trained = network.with_parameters(parameters, network.hard)
+        layers = [trained.layers(block) for block in range(network.n_blocks)]
+        norms[name] = [weight_norm(each.W2, each.b2, each.W_out, each.b_out) / len(each.b2) for each in layers]
+    assert max(norms["bounded"]) <= settings.bound * (1 + 1e-5)
+    assert max(norms["free"]) > settings.bound
+
+
+@every_mode
+def test_a_bound_that_is_never_reached_changes_nothing(mode):
+    network, data = case(mode)
+    settings = Settings(max_epochs=3)
+    free, bounded = (twins.run_epochs(network, data, replace(settings, bound=bound)) for bound in (None, 1e6))
+    np.testing.assert_array_equal(bounded.parameters, free.parameters)
+
+
+def test_a_bound_gives_the_same_bits_for_any_number_of_threads():
+    for mode in MODES:
+        network, data = case(mode)
+        states = [
+            twins.run_epochs(network, data, Settings(max_epochs=2, learning_rate=0.3, bound=0.8), n_jobs=n_jobs)
+            for n_jobs in (1, 3)
+        ]
+        np.testing.assert_array_equal(states[0].parameters, states[1].parameters)
+
+
+# --- shuffles --------------------------------------------------------------------------------------------------------
+
+
+def test_every_epoch_has_another_order():
+    """With a rate of 0 the weights stay, so only the order of the rows can change what Adam's moments become."""
+    network, data = case(n_rows=64)
+    moments = [
+        twins.run_epochs(network, data, Settings(max_epochs=epochs, learning_rate=0.0, betas=(0.0, 0.9))).first_moment
+        for epochs in (1, 2, 3)
+    ]
+    assert not np.array_equal(moments[0], moments[1])  # the gradient of the last minibatch of each epoch
+    assert not np.array_equal(moments[1], moments[2])
