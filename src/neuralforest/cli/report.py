@@ -49,6 +49,8 @@ def run(arguments: argparse.Namespace) -> None:
         raise TableError(f"{arguments.model!r} does not know the name of its target: say it with --target")
     values = column_of(table, target)
     model = as_table_model(model, table.drop(columns=[target]))
+    if target in [column.name for column in model.columns]:
+        raise TableError(f"the target must not be among the columns that the model looks at, got {target!r}")
     X, y = model.encode(table), _truth(model, values)
     write_report(model.model, X, y, arguments.out, [column.name for column in model.columns])
     emit(arguments, f"{arguments.out}: a page about {len(X)} rows", {"rows": len(X), "out": arguments.out})

@@ -1,0 +1,76 @@
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import small_models
+
+import neuralforest as nf
+from neuralforest.cli import main
+
+pandas = pytest.importorskip("pandas")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Return a folder with tables and models: one fitted to a table, one of texts as classes, one of plain rows."""
+    folder = tmp_path_factory.mktemp("report")
+    X, y = small_models.regression()
+    table = pandas.DataFrame(X, columns=["a", "<i>b</i>", "c", "d"])
+    table["kind"] = np.where(X[:, 2] > 0, "x", "y")
+    table["price"] = y
+    table["label"] = np.where(y > 0, "1", "one")
+    table.to_csv(folder / "data.csv", index=False)
+    numbers = table.drop(columns="label")
+    nf.save(nf.TableModel.learn(numbers, "price", small_models.small()), folder / "price.nforest")
+    labels = table.drop(columns="price")
+    nf.save(nf.TableModel.learn(labels, "label", small_models.small(True)), folder / "label.nforest")
+    nf.save(small_models.small().fit(X, y), folder / "plain.nforest")
+    nf.save(nf.convert(small_models.forest().fit(X, y)), folder / "network.nforest")
+    pandas.DataFrame(X).assign(price=y).to_csv(folder / "plain.csv", index=False)
+    return folder
+
+
+def report(folder, model, data, *options):
+    return main(["report", str(folder / model), str(folder / data), "--out", str(folder / "page.html"), *options])
+
+
+@pytest.mark.parametrize("model", ["price.nforest", "label.nforest"])
+def test_the_page_of_a_model_file_has_the_names_of_the_columns(folder, model, capsys):
+    assert report(folder, model, "data.csv", "--json") == 0
+    assert json.loads(capsys.readouterr().out) == {"rows": 120, "out": str(folder / "page.html")}
+    text = (folder / "page.html").read_text(encoding="utf-8")
+    assert "&lt;i&gt;b&lt;/i&gt;" in text
+    assert "<i>" not in text
+    assert "kind" in text
+
+
+def test_a_model_that_does_not_know_its_target_is_told_it(folder, capsys):
+    assert report(folder, "plain.nforest", "plain.csv") == 1
+    assert "say it with --target" in capsys.readouterr().err
+    assert report(folder, "plain.nforest", "plain.csv", "--target", "price") == 0
+
+
+@pytest.mark.parametrize(
+    ("model", "data", "options", "message"),
+    [
+        ("network.nforest", "plain.csv", (), "holds a network without its training"),
+        ("price.nforest", "plain.csv", (), "lacks 'a'"),
+        ("price.nforest", "data.csv", ("--target", "nobody"), "no column 'nobody'"),
+        ("price.nforest", "data.csv", ("--target", "a"), "must not be among the columns"),
+        ("nothing.nforest", "data.csv", (), "check the path"),
+    ],
+)
+def test_errors_are_one_line(folder, model, data, options, message, capsys):
+    assert report(folder, model, data, *options) == 1
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+
+
+def test_it_runs_in_a_shell(folder):
+    command = [sys.executable, "-m", "neuralforest", "report", "price.nforest", "data.csv"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=120)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "report.html: a page about 120 rows\n", "")
+    assert (folder / "report.html").stat().st_size > 50_000
