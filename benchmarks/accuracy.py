@@ -1,8 +1,9 @@
 """Accuracy of ours and the peers, each with its defaults, on every data set.
 
-`python -m benchmarks.accuracy` runs what is missing and writes the report; `--report` only writes it. All models get the
-same rows in `fit`: training and validation rows together (75%), ours makes its own validation. Results are appended to
-results/accuracy.csv as runs finish, and a finished run is never repeated. Sets of more than 6,000 rows are cut to 6,000.
+`python -m benchmarks.accuracy` runs what is missing and writes the report; `--report` only writes it. All models get
+the same rows in `fit`: training and validation rows together (75%), ours makes its own validation. Results are appended
+to results/accuracy.csv as runs finish, and a finished run is never repeated. Sets of more than 6,000 rows are cut to
+6,000.
 """
 
 import argparse
@@ -22,7 +23,18 @@ from benchmarks.peers import PEERS, fit_arguments, table_for
 
 RESULTS = Path(__file__).parent / "results" / "accuracy.csv"
 MOST_ROWS = 6_000
-COLUMNS = ("data", "task", "rows", "split", "model", "error", "accuracy", "forest_error", "fit_seconds", "predict_seconds")
+COLUMNS = (
+    "data",
+    "task",
+    "rows",
+    "split",
+    "model",
+    "error",
+    "accuracy",
+    "forest_error",
+    "fit_seconds",
+    "predict_seconds",
+)
 
 
 class Run(NamedTuple):
@@ -56,9 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def planned(
-    sets: Sequence[str] | None, models: Sequence[str] | None, splits: Sequence[int]
-) -> Iterator[Run]:
+def planned(sets: Sequence[str] | None, models: Sequence[str] | None, splits: Sequence[int]) -> Iterator[Run]:
     """Yield every run: small sets and quick models first; Protein once more with all its rows."""
     names = sets or [name for folder in ("paper", "regression", "classification") for name in data.names(folder)]
     for split in splits:
@@ -76,7 +86,8 @@ def finished(path: Path) -> set[Run]:
         return set()
     with path.open(newline="") as file:
         return {
-            Run(row["data"], int(row["split"]), row["model"], int(row["rows"]) > MOST_ROWS) for row in csv.DictReader(file)
+            Run(row["data"], int(row["split"]), row["model"], int(row["rows"]) > MOST_ROWS)
+            for row in csv.DictReader(file)
         }
 
 
@@ -117,17 +128,17 @@ def measure(run: Run, threads: int) -> dict[str, object] | None:
         answer = model.predict(pick(test)) if dataset.task == "regression" else model.predict_proba(pick(test))
         done = time.perf_counter()
         forest = _forest_answer(model, pick(test), dataset.task)
-    row = dict(data=run.data, task=dataset.task, rows=len(y), split=run.split, model=run.model)
+    row = {"data": run.data, "task": dataset.task, "rows": len(y), "split": run.split, "model": run.model}
     error = _error(dataset.task, codes[test], answer, int(codes.max()))
     accuracy = accuracy_score(codes[test], answer.argmax(axis=1)) if dataset.task == "classification" else ""
     forest_error = _error(dataset.task, codes[test], forest, int(codes.max())) if forest is not None else ""
-    return row | dict(
-        error=error,
-        accuracy=accuracy,
-        forest_error=forest_error,
-        fit_seconds=round(fitted - started, 3),
-        predict_seconds=round(done - fitted, 4),
-    )
+    return row | {
+        "error": error,
+        "accuracy": accuracy,
+        "forest_error": forest_error,
+        "fit_seconds": round(fitted - started, 3),
+        "predict_seconds": round(done - fitted, 4),
+    }
 
 
 def _forest_answer(model, X, task):  # type: ignore[no-untyped-def]

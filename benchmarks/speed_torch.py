@@ -1,7 +1,8 @@
 """The same training in PyTorch, as well as it can be written with dense tensors: what our kernels are compared with.
 
-Three networks: the paper's (all trees in one, dense matrices times masks), the same without masks (joint, full), and one
-small network a tree (independent, full; batched matrix products). Adam is fused; rows are drawn as one index a step.
+Three networks: the paper's (all trees in one, dense matrices times masks), the same without masks (joint, full), and
+one small network a tree (independent, full; batched matrix products). Adam is fused; rows are drawn as one index a
+step.
 """
 
 from collections.abc import Callable
@@ -42,7 +43,7 @@ def steps(
         for _ in range(n):
             rows = torch.randint(len(table), shape, generator=generator)
             optimiser.zero_grad(set_to_none=True)
-            # The mean over a tree's rows, summed over the trees: their parameters are apart, and so are their gradients.
+            # Mean over a tree's rows, summed over the trees: their parameters are apart, and so are their gradients.
             loss = (forward(table[rows]) - target[rows]).square().sum() / batch_size
             loss.backward()
             optimiser.step()

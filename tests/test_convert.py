@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import twins
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sklearn.base import is_classifier
@@ -26,6 +25,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from threadpoolctl import threadpool_limits
 
 import neuralforest as nf
+import twins
 from neuralforest.exceptions import UnsupportedModelError
 
 BAGS = [BaggingRegressor, BaggingClassifier]
@@ -66,7 +66,9 @@ def fits(draw, family):
         X[0] = np.nan_to_num(X[0])
     if is_classifier(family()):
         n_classes = draw(st.integers(2, 4), label="classes")
-        y = np.array(["ant", "bee", "cat", "dog"])[np.append(np.arange(4), rng.integers(4, size=n_rows))[:n_rows] % n_classes]
+        y = np.array(["ant", "bee", "cat", "dog"])[
+            np.append(np.arange(4), rng.integers(4, size=n_rows))[:n_rows] % n_classes
+        ]
     else:
         n_outputs = 1 if family in BOOSTED + HISTOGRAM else draw(st.integers(1, 3), label="outputs")
         y = rng.normal(size=(n_rows, n_outputs) if n_outputs > 1 else n_rows)

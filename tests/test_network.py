@@ -5,17 +5,17 @@ import pickle
 import numpy as np
 import pytest
 import scipy.sparse
-import training_twins
-import twins
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from training_twins import MODES, random_ensemble
 
 import neuralforest as nf
+import training_twins
+import twins
 from neuralforest import network as module
 from neuralforest.ensemble import TreeEnsemble, TreeNodes
 from neuralforest.exceptions import InvalidParameterError
 from neuralforest.network import ForestNetwork
+from training_twins import MODES, random_ensemble
 
 every_mode = pytest.mark.parametrize("mode", MODES, ids="-".join)
 

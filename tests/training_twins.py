@@ -1,9 +1,9 @@
 """A slow twin of soft networks, and small cases to compare it with the package on.
 
-The twin knows dense matrices, one formula for NumPy (float64, for finite differences) and torch (for autograd), and a plain
-torch training loop. It finds a block's weights in the flat vector through index tables that are built by loops over the
-trees, and shares nothing with the kernels but the shuffles. Its vectors hold the paper's b_out, where the package stores
-b_out - sum(w_out).
+The twin knows dense matrices, one formula for NumPy (float64, for finite differences) and torch (for autograd), and a
+plain torch training loop. It finds a block's weights in the flat vector through index tables that are built by loops
+over the trees, and shares nothing with the kernels but the shuffles. Its vectors hold the paper's b_out, where the
+package stores b_out - sum(w_out).
 """
 
 from itertools import count
@@ -11,6 +11,7 @@ from itertools import count
 import numpy as np
 import torch
 
+from neuralforest._kernels.losses import LOG_LOGISTIC, LOG_PROBABILITY
 from neuralforest._kernels.shuffle import shuffle
 from neuralforest.ensemble import TreeEnsemble
 from neuralforest.network import ForestNetwork
@@ -211,9 +212,9 @@ def row_losses(prediction, target, loss, xp=np):
         return xp.where(size <= k, size**2, 2 * k * size - k**2).mean(1)
     if loss.name == "quantile":
         return xp.where(error < 0, -loss.parameter * error, (1 - loss.parameter) * error).mean(1)
-    if loss.code == 3:  # probabilities
+    if loss.code == LOG_PROBABILITY:
         return -(target * xp.log(prediction)).sum(1)
-    if loss.code == 4:  # one log-odds
+    if loss.code == LOG_LOGISTIC:
         return (xp.logaddexp(0 * prediction, prediction) - target * prediction)[:, 0]
     return xp.log(xp.exp(prediction).sum(1)) - (target * prediction).sum(1)
 

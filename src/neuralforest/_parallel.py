@@ -1,12 +1,13 @@
 """Threads: every kernel releases the GIL, so plain threads are all that is needed.
 
-Work is cut the same way whatever the number of threads, or its parts do not influence each other: results never depend on
-`n_jobs`.
+Work is cut the same way whatever the number of threads, or its parts do not influence each other: results never depend
+on `n_jobs`.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from itertools import pairwise
 from typing import TypeVar
 
 from joblib import effective_n_jobs
@@ -57,4 +58,4 @@ def ranges(n: int, parts: int, multiple: int = 1) -> list[tuple[int, int]]:
     """
     units = -(-n // multiple)
     ends = [min(units * part // parts * multiple, n) for part in range(parts + 1)]
-    return [(start, stop) for start, stop in zip(ends[:-1], ends[1:], strict=True) if stop > start]
+    return [(start, stop) for start, stop in pairwise(ends) if stop > start]

@@ -53,6 +53,6 @@ def _compare(network: ForestNetwork, model: Any) -> None:
     theirs = source_output(model, rows)
     if not np.allclose(ours, theirs, rtol=1e-9, atol=1e-9 * np.abs(theirs).max()):
         raise UnsupportedModelError(
-            f"{type(model).__name__} was read, but its network predicts differently (by {np.abs(ours - theirs).max():g}); "
-            "please report this model, together with the version of its library"
+            f"{type(model).__name__} was read, but its network predicts differently, by "
+            f"{np.abs(ours - theirs).max():g}; please report this model, together with the version of its library"
         )

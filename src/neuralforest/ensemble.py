@@ -120,7 +120,7 @@ class TreeEnsemble:
     first_leaf: NDArray[np.int64]
     n_features: int
     aggregation: Aggregation = "mean"
-    base_score: NDArray[np.float64] | None = None
+    base_score: NDArray[np.float64] = None  # type: ignore[assignment]  # zeros when it is not given
     link: Link = "identity"
     compare_dtype: CompareDtype = "float32"
     classes: NDArray[np.generic] | None = None
@@ -337,7 +337,7 @@ def _check_shapes(e: TreeEnsemble) -> None:
         raise InvalidEnsembleError(f"value must have shape ({e.first_leaf[-1]} leaves, outputs), got {e.value.shape}")
     if e.weight.shape != (e.first_leaf[-1],):
         raise InvalidEnsembleError(f"weight must have one entry a leaf, ({e.first_leaf[-1]},), got {e.weight.shape}")
-    if e.base_score is None or e.base_score.shape != (e.n_outputs,):
+    if e.base_score.shape != (e.n_outputs,):
         raise InvalidEnsembleError(f"base_score must have one entry an output, ({e.n_outputs},), got {e.base_score}")
 
 

@@ -213,7 +213,7 @@ class ForestNetwork:
         centers = _per_column("center", center, e.n_features), _per_column("output_center", output_center, e.n_outputs)
         scales = _per_column("scale", scale, e.n_features), _per_column("output_scale", output_scale, e.n_outputs)
         if min(scales[0].min(), scales[1].min()) <= 0:
-            raise InvalidParameterError(f"scale and output_scale must be positive, got {scale} and {output_scale}")
+            raise InvalidParameterError(f"scale and output_scale must be positive, got {scale!r} and {output_scale!r}")
         kept, fold = ((1.0, 1.0), contrast) if folded else (contrast, (1.0, 1.0))
         structure = build_structure(e, training, connectivity, kept)
         leaf = leaf_targets(e, centers[1], scales[1])
@@ -224,9 +224,7 @@ class ForestNetwork:
         threshold = np.clip((e.threshold - centers[0][e.feature]) / scales[0][e.feature], -largest, largest)
         parameters = initial_parameters(e, structure, threshold, leaf, base, fold)
         hard = np.zeros(len(structure.block_tree) - 1, np.bool_)
-        soft = Softening(
-            kept, centers[0], scales[0], centers[1], scales[1], training, connectivity, parameters, hard
-        )
+        soft = Softening(kept, centers[0], scales[0], centers[1], scales[1], training, connectivity, parameters, hard)
         return ForestNetwork(e, soft)
 
     def with_parameters(self, parameters: NDArray[np.float32], hard: NDArray[np.bool_]) -> "ForestNetwork":
@@ -274,7 +272,7 @@ class ForestNetwork:
         W1 = scipy.sparse.csr_array((np.ones(e.n_splits), (units, e.feature)), (e.n_splits, e.n_features))
         W2 = scipy.sparse.csr_array((connection_signs(e), connection_units(e, 0, 1)), (e.n_leaves, e.n_splits))
         half = e.value.T / 2
-        return Layers(W1, -e.threshold, W2.astype(np.float64), 0.5 - e.depth, half, half.sum(axis=1))
+        return Layers(W1, -e.threshold, W2.astype(np.float64), np.float64(0.5) - e.depth, half, half.sum(axis=1))
 
     def apply(self, X: ArrayLike) -> NDArray[np.int32]:
         """Return the leaf of each row in each tree, (rows, trees), counted from left to right."""
@@ -355,7 +353,9 @@ class ForestNetwork:
     def predict_proba(self, X: ArrayLike, n_jobs: int | None = None) -> NDArray[np.float64]:
         """Return the probability of each class, (rows, classes)."""
         if self.classes is None:
-            raise InvalidParameterError("predict_proba needs a classifier, and this network is a regressor: use predict")
+            raise InvalidParameterError(
+                "predict_proba needs a classifier, and this network is a regressor: use predict"
+            )
         out = self.output(X, n_jobs)
         if self.ensemble.link == "identity":
             return out
@@ -388,5 +388,5 @@ def _check_contrast(contrast: Any) -> tuple[float, float]:
 def _per_column(name: str, value: ArrayLike, n: int) -> NDArray[np.float64]:
     array = np.asarray(value, dtype=np.float64)
     if array.shape not in ((), (n,)) or not np.isfinite(array).all():
-        raise InvalidParameterError(f"{name} must be one finite number, or one for each of {n} columns, got {value}")
+        raise InvalidParameterError(f"{name} must be one finite number, or one for each of {n} columns, got {value!r}")
     return np.broadcast_to(array, (n,)).copy()

@@ -1,4 +1,4 @@
-"""From a TreeEnsemble to what the kernels take: which unit is joined to which, and the weights that a tree starts with."""
+"""From a TreeEnsemble to what the kernels take: which unit is joined to which, and the weights to start with."""
 
 from typing import Literal
 
@@ -56,7 +56,9 @@ def _averages_probabilities(ensemble: TreeEnsemble) -> bool:
     return ensemble.classes is not None and ensemble.link == "identity"
 
 
-def leaf_targets(ensemble: TreeEnsemble, center: NDArray[np.float64], scale: NDArray[np.float64]) -> NDArray[np.float64]:
+def leaf_targets(
+    ensemble: TreeEnsemble, center: NDArray[np.float64], scale: NDArray[np.float64]
+) -> NDArray[np.float64]:
     """Return what the leaves of the soft network say, (leaves, outputs), in the units that it is trained in.
 
     Values are centred and scaled; values that are added up are scaled only. Probabilities become logarithms (softmax
@@ -136,9 +138,7 @@ def connection_units(ensemble: TreeEnsemble, first: int, last: int) -> tuple[NDA
     return leaf, np.repeat(splits - e.first_split[first], lengths)
 
 
-def build_scratch(
-    structure: Structure, workers: int = 1, gradient: bool = False
-) -> tuple[Scratch, Tiles | None]:
+def build_scratch(structure: Structure, workers: int = 1, gradient: bool = False) -> tuple[Scratch, Tiles | None]:
     """Allocate buffers that serve any block; `workers` is how many threads will share them."""
     trees = structure.block_tree
     splits = int(np.diff(structure.first_split[trees]).max())

@@ -21,6 +21,11 @@ MODES = [(training, connectivity) for training in ("independent", "joint") for c
 FAST = settings(max_examples=60, deadline=None, derandomize=True)
 
 
+def difference(a, b):
+    assert a.shape == b.shape
+    return a - b
+
+
 # --- numbers ---------------------------------------------------------------------------------------------------------
 
 
@@ -31,7 +36,7 @@ def test_a_float64_graph_says_what_the_weights_say(network, form, seed):
     expected = twins.predict(network, X)
     graph = to_onnx(network, dtype="float64", form=form)
     for rows in (slice(None), slice(1)):
-        error = np.abs(said(run(graph, X[rows])) - expected[rows])
+        error = np.abs(difference(said(run(graph, X[rows])), expected[rows]))
         assert (error <= 1e-12 * twins.spread(network, expected)).all()
 
 
@@ -45,7 +50,7 @@ def test_a_float32_graph_says_what_predict_says(network, form, seed):
         return
     graph, expected = to_onnx(network, form=form), twins.answer(network, X)
     for rows in (slice(None), slice(1)):
-        error = np.abs(said(run(graph, X[rows])) - expected[rows])
+        error = np.abs(difference(said(run(graph, X[rows])), expected[rows]))
         assert (error <= 1e-5 * twins.spread(network, expected)).all()
 
 
@@ -82,6 +87,17 @@ def test_raw_units_and_steep_splits_stay_precise(training, connectivity):
     network = network.with_parameters(start * rng.uniform(0.99, 1.01, len(start)).astype(np.float32), network.hard)
     exact = twins.predict(network, X)
     assert (np.abs(said(run(to_onnx(network), X)) - exact) <= 1e-5 * y.std()).all()
+
+
+@pytest.mark.parametrize(("training", "connectivity"), MODES)
+@pytest.mark.parametrize("form", ["dense", "sparse"])
+def test_no_rows_are_rows_too(training, connectivity, form):
+    rng = np.random.default_rng(0)
+    network = nf.ForestNetwork(twins.random_ensemble(rng, "forest"))
+    model = to_onnx(twins.soften(rng, network, training, connectivity), form=form)
+    outputs = run(model, np.empty((0, 3)))
+    assert outputs["probabilities"].shape == (0, 3)
+    assert outputs["label"].shape == (0,)
 
 
 # --- trees -----------------------------------------------------------------------------------------------------------

@@ -54,6 +54,7 @@ def test_a_module_says_what_predict_says(network, seed):
     steep = 1.0 if network.soft is None else max(1.0, np.prod(network.soft.contrast) / 3)  # magnifies any rounding
     for rows in (slice(None), slice(1)):
         said = run(to_torch(network), X[rows])
+        assert said.shape == expected[rows].shape
         assert (np.abs(said - expected[rows]) <= 1e-6 * steep * unit[rows]).all()
         assert (np.abs(said - exact[rows]) <= 1e-6 * unit[rows]).all()
 

@@ -38,7 +38,9 @@ def test_tanh_of_a_small_number_is_right_in_every_digit_that_counts():
 @pytest.mark.parametrize("slope", [1.0, 100.0, 1e4, 1e30])
 def test_beyond_8_tanh_is_exactly_one(slope):
     x = np.array([8, 8.5, 20, 1e6, 3e38]) / (slope if slope < 1e30 else 1)
-    np.testing.assert_array_equal(evaluate(np.concatenate([1.001 * x[:-1], -1.001 * x[:-1]]), slope), [1] * 4 + [-1] * 4)
+    np.testing.assert_array_equal(
+        evaluate(np.concatenate([1.001 * x[:-1], -1.001 * x[:-1]]), slope), [1] * 4 + [-1] * 4
+    )
 
 
 def test_tanh_never_leaves_the_interval_and_never_falls_by_more_than_rounding():

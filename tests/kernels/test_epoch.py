@@ -4,12 +4,12 @@ import os
 
 import numpy as np
 import pytest
-import training_twins as twins
-from training_twins import MODES
 
+import training_twins as twins
 from neuralforest.network import ForestNetwork
 from neuralforest.training import BlockRows, Settings, TrainingData
 from neuralforest.training.losses import resolve_loss
+from training_twins import MODES
 
 # loss, its parameter, kind of trees, outputs
 LOSSES = {
@@ -29,10 +29,11 @@ LOSSES = {
 every_mode = pytest.mark.parametrize("mode", MODES, ids="-".join)
 
 
-def case(mode, sizes=(5, 1, 4), kind="mean", n_outputs=1):
+def case(mode, sizes=(5, 1, 4), kind="mean", n_outputs=1, n_features=3):
     if mode[0] == "independent" and kind in ("sum", "logit", "softmax"):
         sizes = (6,)  # several trees that are added up are trained jointly
-    return twins.disturbed(twins.soft_network(*mode, sizes=sizes, kind=kind, n_outputs=n_outputs))
+    network = twins.soft_network(*mode, sizes=sizes, kind=kind, n_outputs=n_outputs, n_features=n_features)
+    return twins.disturbed(network)
 
 
 def assert_gradients_agree(network, data, loss="auto", parameter=None, n_jobs=1, differences=False):
@@ -85,6 +86,13 @@ def test_gradients_agree_where_trees_are_one_leaf(mode, sizes):
     for kind, n_outputs in (("mean", 1), ("forest", 2)):
         network = case(mode, sizes, kind, n_outputs)
         assert_gradients_agree(network, twins.random_data(network, 40, missing=0.2, weighted=True))
+
+
+@pytest.mark.parametrize("n_features", [1, 31, 32, 33, 70])
+@every_mode
+def test_gradients_agree_where_layers_are_wider_than_a_vector(mode, n_features):
+    network = case(mode, (38, 1, 30, 3), n_features=n_features)
+    assert_gradients_agree(network, twins.random_data(network, 40, missing=0.05, weighted=True))
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3])

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from neuralforest._kernels._jit import kernel
-from neuralforest._kernels.lanes import LANES, clip, fill, load, store, total, where_missing
+from neuralforest._kernels.lanes import LANES, clip, fill, load, multiply_add, store, total, where_missing
 
 _TWO = np.float32(2.0)
 
@@ -28,15 +28,16 @@ def _operate(a, b, number, flat, out, sums):
         store(out, 9, clip(x, _TWO))
         store(out, 10, where_missing(x, number, y))
         store(out, 11, load(flat, i + 3))
+        store(out, 12, multiply_add(x, number, y))
         store(flat, i + 3, x)
         sums[i] = total(x)
 
 
 def operate(a, b, number=0.5):
-    """Return the twelve results, the flat array after x was stored from its element 3 on, and the sum."""
+    """Return the results, the flat array after x was stored from its element 3 on, and the sum."""
     a, b = (np.asarray(part, np.float32).reshape(1, LANES) for part in (a, b))
     flat = np.arange(LANES + 8, dtype=np.float32)
-    out, sums = np.full((12, LANES), np.nan, np.float32), np.empty(1, np.float32)
+    out, sums = np.full((13, LANES), np.nan, np.float32), np.empty(1, np.float32)
     _operate(a, b, np.float32(number), flat, out, sums)
     return out, flat, sums[0]
 
@@ -52,6 +53,7 @@ def test_arithmetic_is_that_of_numpy(a, b, number):
     out, _, sum_ = operate(a, b, number)
     expected = [a + b, a - b, a * b, a / b, a + number, number - a, a * number, _TWO / b]
     np.testing.assert_allclose(out[:8], expected, rtol=1e-6)  # a quotient may be a product with the reciprocal
+    np.testing.assert_allclose(out[12], a.astype(float) * number + b, rtol=1e-6, atol=1e-6 * np.abs(a * number).max())
     np.testing.assert_allclose(sum_, a.sum(dtype=float), rtol=1e-5, atol=1e-5 * np.abs(a).sum() + 1e-30)
 
 

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-import training_twins
-import twins
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import training_twins
+import twins
 from neuralforest._kernels import traverse
 from neuralforest.network import ForestNetwork
 

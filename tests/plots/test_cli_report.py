@@ -1,12 +1,14 @@
 import json
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
-import small_models
 
 import neuralforest as nf
+import small_models
 from neuralforest.cli import main
 
 pandas = pytest.importorskip("pandas")
@@ -71,6 +73,7 @@ def test_errors_are_one_line(folder, model, data, options, message, capsys):
 
 def test_it_runs_in_a_shell(folder):
     command = [sys.executable, "-m", "neuralforest", "report", "price.nforest", "data.csv"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=120)
+    here = os.environ | {"PYTHONPATH": str(Path(nf.__file__).parents[1])}
+    done = subprocess.run(command, cwd=folder, env=here, capture_output=True, text=True, check=False, timeout=120)
     assert (done.returncode, done.stdout, done.stderr) == (0, "report.html: a page about 120 rows\n", "")
     assert (folder / "report.html").stat().st_size > 50_000

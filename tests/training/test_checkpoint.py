@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import training_twins as twins
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from training_twins import MODES
 
+import training_twins as twins
 from neuralforest.exceptions import CheckpointError, ConvergenceWarning, InvalidParameterError
 from neuralforest.training import Checkpoint, Settings, train
 from neuralforest.training import checkpoint as module
+from training_twins import MODES
 
 SETTINGS = Settings(max_epochs=6, learning_rate=0.05, schedule="cosine", weight_decay=1.0, n_iter_no_change=4)
 
@@ -47,7 +47,9 @@ def test_a_fit_resumed_from_any_epoch_equals_the_uninterrupted_one(mode, tmp_pat
 def test_a_fit_may_be_stopped_many_times(tmp_path):
     network, data = case()
     for epoch in range(1, 7):
-        last = train(network, data, SETTINGS, checkpoint=Checkpoint(tmp_path / "c", every=1), callback=stop_after(epoch))
+        last = train(
+            network, data, SETTINGS, checkpoint=Checkpoint(tmp_path / "c", every=1), callback=stop_after(epoch)
+        )
     assert_same(last, train(network, data, SETTINGS))
 
 
@@ -66,7 +68,9 @@ def test_a_file_is_written_every_few_epochs_and_at_the_end(tmp_path, monkeypatch
     written = []
     save = module.save_file
     monkeypatch.setattr(module, "save_file", lambda *a: (written.append(int(a[2]["epoch"])), save(*a)))
-    train(network, data, replace(SETTINGS, max_epochs=7, n_iter_no_change=None), checkpoint=Checkpoint(tmp_path / "c", 3))
+    train(
+        network, data, replace(SETTINGS, max_epochs=7, n_iter_no_change=None), checkpoint=Checkpoint(tmp_path / "c", 3)
+    )
     assert written == [3, 6, 7]
 
 

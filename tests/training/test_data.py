@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from training_twins import random_ensemble, random_rows
 
 from neuralforest.exceptions import InvalidParameterError
 from neuralforest.network import ForestNetwork
 from neuralforest.training import BlockRows, TrainingData
+from training_twins import random_ensemble, random_rows
 
 
 def test_shared_rows_are_the_same_for_every_block():
@@ -41,7 +41,9 @@ def test_every_block_needs_training_rows():
 
 
 def test_validation_needs_a_row():
-    with pytest.raises(InvalidParameterError, match=r"^validation needs at least one row of positive weight, got none$"):
+    with pytest.raises(
+        InvalidParameterError, match=r"^validation needs at least one row of positive weight, got none$"
+    ):
         make(slice(0, 5), slice(5, 5))
 
 

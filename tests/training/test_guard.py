@@ -4,15 +4,15 @@ import warnings
 
 import numpy as np
 import pytest
-import training_twins as twins
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from training_twins import MODES
 
+import training_twins as twins
 from neuralforest.exceptions import ConvergenceWarning
 from neuralforest.network import ForestNetwork
 from neuralforest.training import BlockRows, Settings, TrainingData, guard, train
 from neuralforest.training.losses import resolve_loss
+from training_twins import MODES
 
 
 def own_rows_data(network, n=60, seed=1):

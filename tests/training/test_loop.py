@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import training_twins as twins
-from training_twins import MODES
 
+import training_twins as twins
 from neuralforest.exceptions import ConvergenceWarning
 from neuralforest.network import ForestNetwork
 from neuralforest.theory import weight_norm
 from neuralforest.training import BlockRows, Settings, train
 from neuralforest.training import loop as module
+from training_twins import MODES
 
 every_mode = pytest.mark.parametrize("mode", MODES, ids="-".join)
 

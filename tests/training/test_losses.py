@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from sklearn.metrics import log_loss
-from training_twins import random_ensemble
 
 from neuralforest._kernels import losses as kernels
 from neuralforest.exceptions import InvalidParameterError
 from neuralforest.training.losses import Loss, resolve_loss
+from training_twins import random_ensemble
 
 
 def error_of(name, parameter, ensemble):
@@ -66,7 +66,9 @@ def test_trees_of_a_logarithm_cannot_be_trained():
     )
 
 
-@pytest.mark.parametrize(("name", "parameter"), [("huber", 0), ("huber", -1), ("quantile", 0), ("quantile", 1.0), ("quantile", 2)])
+@pytest.mark.parametrize(
+    ("name", "parameter"), [("huber", 0), ("huber", -1), ("quantile", 0), ("quantile", 1.0), ("quantile", 2)]
+)
 def test_parameters_lie_in_their_range(name, parameter):
     message = error_of(name, parameter, random_ensemble())
     assert message == f"loss_parameter must be positive for 'huber', in (0, 1) for 'quantile', got {parameter}"

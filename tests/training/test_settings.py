@@ -44,7 +44,10 @@ def test_no_epoch_is_legal_and_no_batch_is_not():
 
 @pytest.mark.parametrize("rate", [-0.1, math.nan, math.inf, (0.1, 0.1), (0.1, 0.1, -1.0), ((0.1, 0.1, 0.1),)], ids=str)
 def test_learning_rates_are_one_number_or_three(rate):
-    assert error_of(learning_rate=rate) == f"learning_rate must be a number of at least 0, or three for the layers, got {rate!r}"
+    assert (
+        error_of(learning_rate=rate)
+        == f"learning_rate must be a number of at least 0, or three for the layers, got {rate!r}"
+    )
 
 
 def test_one_learning_rate_serves_all_layers():
@@ -61,7 +64,9 @@ def test_betas_are_two_numbers_below_one(betas):
     assert error_of(betas=betas) == f"betas must be two numbers in [0, 1), got {betas!r}"
 
 
-@pytest.mark.parametrize("options", [{"epsilon": 0.0}, {"epsilon": math.nan}, {"weight_decay": -1.0}, {"weight_decay": math.inf}])
+@pytest.mark.parametrize(
+    "options", [{"epsilon": 0.0}, {"epsilon": math.nan}, {"weight_decay": -1.0}, {"weight_decay": math.inf}]
+)
 def test_epsilon_is_positive_and_decay_not_negative(options):
     message = error_of(**options)
     assert message.startswith("epsilon must be positive and weight_decay at least 0, got ")

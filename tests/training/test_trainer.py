@@ -4,13 +4,13 @@ import os
 
 import numpy as np
 import pytest
-import training_twins as twins
-from training_twins import MODES
 
+import training_twins as twins
 from neuralforest.network import ForestNetwork
 from neuralforest.structure import count_parameters
 from neuralforest.training import Settings, train
 from neuralforest.training.losses import resolve_loss
+from training_twins import MODES
 
 every_mode = pytest.mark.parametrize("mode", MODES, ids="-".join)
 two_modes = pytest.mark.parametrize("mode", [MODES[0], MODES[3]], ids="-".join)
@@ -155,7 +155,9 @@ def test_absent_connections_have_no_parameter(n_outputs):
         # joint training splits its one offset up, a summand for each tree
         assert len(network.soft.parameters) == hidden + (K.sum() + 4) * n_outputs
         state = twins.State.start_of(network, Settings(max_epochs=1))
-        per_parameter = [a for a in vars(state).values() if isinstance(a, np.ndarray) and a.size >= len(state.parameters)]
+        per_parameter = [
+            a for a in vars(state).values() if isinstance(a, np.ndarray) and a.size >= len(state.parameters)
+        ]
         assert sum(array.nbytes for array in per_parameter) == 4 * 4 * len(state.parameters)
 
 

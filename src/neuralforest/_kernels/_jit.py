@@ -1,8 +1,8 @@
 """How a kernel is compiled: the one wrapper around numba that every kernel goes through.
 
-A kernel releases the GIL, runs on one thread, keeps NaN and infinity honest, and is cached on disk. The cache lives in a
-folder named after a digest of all kernel sources, because numba's own check sees only the file that holds the kernel and
-not those that it calls. Where no folder can be written, kernels are compiled anew in every process.
+A kernel releases the GIL, runs on one thread, keeps NaN and infinity honest, and is cached on disk. The cache lives in
+a folder named after a digest of all kernel sources, because numba's own check sees only the file that holds the kernel
+and not those that it calls. Where no folder can be written, kernels are compiled anew in every process.
 """
 
 import hashlib
@@ -67,4 +67,5 @@ def part(function: Function) -> Function:
     It is always inlined. A copy of its own would be shared by the kernels that happen to be loaded, each of which has
     optimised it in its own way: results would differ in the last bits between a fresh and a cached compilation.
     """
-    return numba.njit(**_OPTIONS, forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)(function)  # type: ignore[no-any-return]
+    return numba.njit(**_OPTIONS, forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)(function)  # type:
+    ignore[no-any-return]

@@ -1,9 +1,9 @@
 """The arrays that kernels share, in named groups; and where a block's layers stand in its parameters.
 
-A *block* is what is trained as one network: one tree (independent training) or all trees (joint training). Its parameters
-are one flat vector, [w1 | b1 | w2 | b2 | w_out | b_out], with the trees end to end in each part. In place of b_out stands,
-for each tree, its share of b_out - sum(w_out), the output where no leaf fires: a prediction is a sum of w_out * (v + 1),
-which loses no digits however many leaves there are.
+A *block* is what is trained as one network: one tree (independent training) or all trees (joint training). Its
+parameters are one flat vector, [w1 | b1 | w2 | b2 | w_out | b_out], with the trees end to end in each part. In place of
+b_out stands, for each tree, its share of b_out - sum(w_out), the output where no leaf fires: a prediction is a sum of
+w_out * (v + 1), which loses no digits however many leaves there are.
 """
 
 from typing import Any, NamedTuple

@@ -1,7 +1,7 @@
 """A meeting point for the threads of joint training, inside a kernel.
 
-Threads meet several times in a training step of a fraction of a millisecond, far too often for Python's own barrier. They
-spin on two counters in shared memory, and give the processor away when a partner is late.
+Threads meet several times in a training step of a fraction of a millisecond, far too often for Python's own barrier.
+They spin on two counters in shared memory, and give the processor away when a partner is late.
 """
 
 import sys
@@ -49,15 +49,15 @@ if numba.config.DISABLE_JIT:  # the same in plain Python
     _lock = threading.Lock()
     _PATIENCE = 1
 
-    def _add(array, index, number):  # type: ignore[no-redef,no-untyped-def]  # noqa: F811
+    def _add(array, index, number):  # type: ignore[no-redef,no-untyped-def]
         with _lock:
             array[index] += number
             return array[index] - number
 
-    def _read(array, index):  # type: ignore[no-redef,no-untyped-def]  # noqa: F811
+    def _read(array, index):  # type: ignore[no-redef,no-untyped-def]
         return array[index]
 
-    def _yield():  # type: ignore[no-redef,no-untyped-def]  # noqa: F811
+    def _yield():  # type: ignore[no-redef,no-untyped-def]
         time.sleep(0)
 
 

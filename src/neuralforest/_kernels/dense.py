@@ -1,6 +1,7 @@
 """The hidden layers of a block with full connectivity: small matrix products over 32 rows, four units at a time.
 
-Several threads may share a block. Each has its own splits and its own leaves, and meets the others where it needs theirs.
+Several threads may share a block. Each has its own splits and its own leaves, and meets the others where it needs
+theirs.
 """
 
 import numpy as np
@@ -15,7 +16,7 @@ _TILE = 16  # rows of a matrix whose cache lines are used up before the next are
 
 @part
 def gather(X, batch, x, first, n_features):  # type: ignore[no-untyped-def]
-    """Fill rows `first` on of x with the 32 rows of `batch`, as they are, and after those with 0 for what is missing."""
+    """Fill rows `first` on of x with the 32 rows of `batch`, as they are, and behind them with 0 for what is missing."""
     for lane in range(LANES):
         for feature in range(n_features):
             x[first + feature, lane] = X[batch[lane], feature]
@@ -102,7 +103,7 @@ def pull_back(p, weight, width, first, last, slope, n_rows, target):  # type: ig
 
 @part
 def transpose(source, origin, n, target, target0):  # type: ignore[no-untyped-def]
-    """Turn n rows of `source` into tiles of 32 x 32: target[32 * tile + lane] holds 32 rows of one lane; 0 beyond the last."""
+    """Turn n rows of `source` into tiles of 32 x 32: a row of `target` holds 32 rows of one lane; 0 beyond the last."""
     for tile in range(0, n, LANES):
         for lane in range(LANES):
             for j in range(LANES):

@@ -1,8 +1,8 @@
 """One pass over the training rows: shuffle, then forward, loss, backward and Adam for every minibatch.
 
-A minibatch is handled in chunks of 32 rows; the lanes of a last, shorter chunk repeat its last row with weight 0. Threads
-may share a block (joint training): each has its own trees and meets the others in `meet`. What a thread computes does not
-depend on how many there are, so the result does not either.
+A minibatch is handled in chunks of 32 rows; the lanes of a last, shorter chunk repeat its last row with weight 0.
+Threads may share a block (joint training): each has its own trees and meets the others in `meet`. What a thread
+computes does not depend on how many there are, so the result does not either.
 """
 
 import numpy as np
@@ -29,7 +29,8 @@ def fill_batch(rows, entries, first, last, batch, weight, target):  # type: igno
 
 
 @part
-def forward_block(structure, block, offsets, p, X, batch, scratch, tiles, half, worker, workers, counters):  # type: ignore[no-untyped-def]
+def forward_block(structure, block, offsets, p, X, batch, scratch, tiles, half, worker, workers, counters):  # type:
+ignore[no-untyped-def]
     """Fill the scores of this worker's trees."""
     first_tree, last_tree = structure.block_tree[block], structure.block_tree[block + 1]
     begin = first_tree + (last_tree - first_tree) * worker // workers
@@ -51,7 +52,8 @@ def forward_block(structure, block, offsets, p, X, batch, scratch, tiles, half, 
 
 
 @part
-def backward_block(structure, block, offsets, p, scratch, tiles, half, slope, own_slope, worker, workers, counters):  # type: ignore[no-untyped-def]
+def backward_block(structure, block, offsets, p, scratch, tiles, half, slope, own_slope, worker, workers, counters):  #
+type: ignore[no-untyped-def]
     """Add the gradients of this worker's trees, given the slopes of the prediction."""
     first_tree, last_tree = structure.block_tree[block], structure.block_tree[block + 1]
     n_trees = last_tree - first_tree
@@ -68,7 +70,8 @@ def backward_block(structure, block, offsets, p, scratch, tiles, half, slope, ow
 
 
 @part
-def _backward_dense(structure, first_tree, last_tree, begin, end, offsets, p, scratch, tiles, worker):  # type: ignore[no-untyped-def]
+def _backward_dense(structure, first_tree, last_tree, begin, end, offsets, p, scratch, tiles, worker):  # type:
+ignore[no-untyped-def]
     """Add the gradients of w1, b1 and w2 of the splits and leaves of trees begin to end - 1."""
     split0, leaf0 = structure.first_split[first_tree], structure.first_leaf[first_tree]
     n_splits, n_leaves = structure.first_split[last_tree] - split0, structure.first_leaf[last_tree] - leaf0
@@ -85,7 +88,8 @@ def _backward_dense(structure, first_tree, last_tree, begin, end, offsets, p, sc
 
 
 @part
-def update_block(structure, block, offsets, weights, scratch, plan, rate, step, worker, workers):  # type: ignore[no-untyped-def]
+def update_block(structure, block, offsets, weights, scratch, plan, rate, step, worker, workers):  # type:
+ignore[no-untyped-def]
     """Move the parameters of this worker's trees one step of Adam."""
     first_tree, last_tree = structure.block_tree[block], structure.block_tree[block + 1]
     n_trees, outputs = last_tree - first_tree, structure.n_outputs
@@ -151,7 +155,9 @@ def train_epoch(  # type: ignore[no-untyped-def]
                 half = chunk % 2 * half_rows  # a fast thread writes here while a slow one still reads the other half
                 chunk += 1
                 fill_batch(rows, order, start, min(start + LANES, last), batch, weight, target)
-                forward_block(structure, block, offsets, p, rows.X, batch, scratch, tiles, half, worker, workers, counters)
+                forward_block(
+                    structure, block, offsets, p, rows.X, batch, scratch, tiles, half, worker, workers, counters
+                )
                 meet(counters, workers)
                 output.combine(structure, n_trees, scratch.score, half, prediction)
                 sum_ += batch_loss(plan.loss, plan.loss_parameter, prediction, target, weight, last - first, slope)

@@ -1,8 +1,8 @@
 """Thirty-two float32 numbers as one value, so that a kernel works on 32 rows at once.
 
-The compiler cannot see that two buffers never overlap, gives up, and computes row by row. A value of type `Lanes` lives in
-vector registers and leaves no doubt. Kernels read like NumPy on rows of length 32, and with NUMBA_DISABLE_JIT=1 they are
-just that: there, `load` returns an array.
+The compiler cannot see that two buffers never overlap, gives up, and computes row by row. A value of type `Lanes` lives
+in vector registers and leaves no doubt. Kernels read like NumPy on rows of length 32, and with NUMBA_DISABLE_JIT=1 they
+are just that: there, `load` returns an array.
 
 >>> from neuralforest._kernels.lanes import LANES
 >>> LANES
@@ -107,8 +107,8 @@ def total(context: Any, vector: Any) -> Any:
 def multiply_add(context: Any, vector: Any, number: Any, sum_: Any) -> Any:
     """Return vector * number + sum_, always rounded in the same way.
 
-    How the compiler rounds a product and a sum that are written apart depends on what stands around them. Where a unit may
-    be computed together with others or alone, its last bit would then depend on the number of threads.
+    How the compiler rounds a product and a sum that are written apart depends on what stands around them. Where a unit
+    may be computed together with others or alone, its last bit would then depend on the number of threads.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -175,26 +175,26 @@ for _operation, _instruction in (
 
 if numba.config.DISABLE_JIT:  # the same words in plain NumPy
 
-    def load(array, position):  # type: ignore[no-redef,no-untyped-def]  # noqa: F811
+    def load(array, position):  # type: ignore[no-redef,no-untyped-def]
         return (array[position] if array.ndim == 2 else array[position : position + LANES]).copy()
 
-    def store(array, position, vector):  # type: ignore[no-redef,no-untyped-def]  # noqa: F811
+    def store(array, position, vector):  # type: ignore[no-redef,no-untyped-def]
         if array.ndim == 2:
             array[position] = vector
         else:
             array[position : position + LANES] = vector
 
-    def fill(number):  # type: ignore[no-redef,no-untyped-def]  # noqa: F811
+    def fill(number):  # type: ignore[no-redef,no-untyped-def]
         return np.full(LANES, number, np.float32)
 
-    def total(vector):  # type: ignore[no-redef,no-untyped-def]  # noqa: F811
+    def total(vector):  # type: ignore[no-redef,no-untyped-def]
         return np.float32(vector.sum())
 
-    def multiply_add(vector, number, sum_):  # type: ignore[no-redef,no-untyped-def]  # noqa: F811
+    def multiply_add(vector, number, sum_):  # type: ignore[no-redef,no-untyped-def]
         return vector * number + sum_
 
-    def clip(vector, bound):  # type: ignore[no-redef,no-untyped-def]  # noqa: F811
+    def clip(vector, bound):  # type: ignore[no-redef,no-untyped-def]
         return np.clip(vector, -bound, bound)
 
-    def where_missing(test, number, vector):  # type: ignore[no-redef,no-untyped-def]  # noqa: F811
+    def where_missing(test, number, vector):  # type: ignore[no-redef,no-untyped-def]
         return np.where(np.isnan(test), np.float32(number), vector)

@@ -1,4 +1,4 @@
-"""The output layer: leaves to a tree's score, scores to the block's prediction, and back. The same for every connectivity."""
+"""The output layer: leaves to a tree's score, scores to a prediction, and back. The same for every connectivity."""
 
 import numpy as np
 
@@ -44,7 +44,7 @@ def forward(structure, first_tree, tree, offsets, p, h, score, half):  # type: i
 
 @part
 def combine(structure, n_trees, score, half, prediction):  # type: ignore[no-untyped-def]
-    """Fill `prediction` (outputs, LANES): the sum of the scores, or the mean of the probabilities, in the trees' order."""
+    """Fill `prediction` (outputs, LANES): the sum of the scores, or the mean of the probabilities, in tree order."""
     n_outputs = structure.n_outputs
     factor = _ONE / np.float32(n_trees) if structure.head == SOFTMAX else _ONE
     for o in range(n_outputs):

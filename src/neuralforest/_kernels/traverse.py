@@ -5,8 +5,8 @@ import numpy as np
 from neuralforest._kernels._jit import kernel, part
 
 NODE = np.dtype([("threshold", np.float64), ("feature", np.int32), ("middle", np.int32)])
-"""A split in sixteen bytes, so that a step down the tree touches one cache line. A feature whose missing values go right
-is stored as its bitwise complement."""
+"""A split in sixteen bytes, so that a step down the tree touches one cache line. A feature whose missing values go
+right is stored as its bitwise complement."""
 
 _BLOCK = 1024  # rows that pass through a tree before the next tree is taken: their sums stay in the cache
 _ABREAST = 8  # rows that go down together: while one waits for memory, the others move
@@ -29,7 +29,8 @@ def _descend(nodes, root, n_leaves, X, start, stop, at, begin, end):  # type: ig
                 middle, feature = np.int64(node["middle"]), node["feature"]
                 missing_left = feature >= 0
                 x = X[start + j, feature if missing_left else ~feature]
-                left = (x <= node["threshold"]) | (missing_left & (x != x))  # no branch: it would be guessed wrong half the time
+                # no branch: it would be guessed wrong half the time
+                left = (x <= node["threshold"]) | (missing_left & (x != x))
                 at[j] = k + 1 if left else k + middle - b
                 begin[j] = b if left else middle
                 end[j] = middle if left else e

@@ -1,6 +1,7 @@
 """Soft trees as ONNX operators. Rows of X stand in columns here, so that the outputs of a unit are contiguous."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +35,7 @@ _STEEP = 100.0  # beyond it the first layer is computed in float64, so that the 
 def add_soft_trees(graph: Graph, view: View, x: str, form: str) -> str:
     """Add the sum over all soft trees, (outputs, rows); x is (rows, features), as the trees compare it."""
     inputs = _Inputs(graph, view, x)
-    limit = {"auto": DENSE_LEAVES, "dense": np.inf, "sparse": -1}[form]
+    limit = {"auto": DENSE_LEAVES, "dense": np.inf, "sparse": 1}[form]  # one leaf has no connection to follow
     cells = sorted(view.cells(), key=lambda cell: cell.n_leaves)
     dense = [cell for cell in cells if inputs.full or cell.n_leaves <= limit]
     sums = [_dense_cells(graph, view, inputs, group) for group in _groups(dense)]
@@ -73,25 +74,17 @@ class _Inputs:
             self.known = graph.add("Where", graph.add("IsNaN", self.x), zero, self.x)
 
 
-def _splits(
-    graph: Graph,
-    view: View,
-    inputs: _Inputs,
-    feature: NDArray[np.int32],
-    missing: NDArray[np.float32],
-    W1: NDArray[np.float32],
-    b1: NDArray[np.float32],
-) -> str:
-    """Add the outputs of the first layer, (splits, rows)."""
-    own = graph.add("Gather", inputs.x, graph.constant(feature), axis=0)
-    weights = graph.constant(W1.astype(inputs.dtype))
+def _splits(graph: Graph, view: View, inputs: _Inputs, layer: dict[str, NDArray[Any]]) -> str:
+    """Add the outputs of the first layer, (..., splits, rows); `layer` has the arrays of a Cell, perhaps of several."""
+    own = graph.add("Gather", inputs.x, graph.constant(layer["feature"]), axis=0)
+    weights = graph.constant(layer["W1"].astype(inputs.dtype))
     u = graph.add("MatMul", weights, inputs.known) if inputs.full else graph.add("Mul", own, weights)
-    u = graph.add("Add", u, graph.constant(b1[:, None].astype(inputs.dtype)))
+    u = graph.add("Add", u, graph.constant(layer["b1"][..., None].astype(inputs.dtype)))
     contrast = view.network.structure.contrast1
     if contrast != 1:  # not folded into the weights: that would round them once more
         u = graph.add("Mul", u, graph.constant(contrast.astype(inputs.dtype)))
     u = graph.add("Tanh", graph.cast(u, graph.dtype))
-    return graph.add("Where", graph.add("IsNaN", own), graph.number(missing[:, None]), u)
+    return graph.add("Where", graph.add("IsNaN", own), graph.number(layer["missing"][..., None]), u)
 
 
 def _scores(graph: Graph, view: View, z: str, W_out: NDArray[np.floating], offset: NDArray[np.floating]) -> str:
@@ -101,9 +94,10 @@ def _scores(graph: Graph, view: View, z: str, W_out: NDArray[np.floating], offse
     """
     score = graph.add("MatMul", graph.number(2 * W_out), graph.add("Sigmoid", z))  # (cells, scores, rows)
     score = graph.add("Add", score, graph.number(offset[:, :, None]))
-    score = graph.add("Reshape", score, graph.constant(np.array([-1, view.ensemble.n_outputs, 0])))
     if view.softmax_head:
-        score = graph.add("Softmax", score, axis=1)
+        n_outputs = view.ensemble.n_outputs
+        shape = np.array([offset.size // n_outputs, n_outputs, 0])  # (trees, outputs, rows), 0 for as many as before
+        score = graph.add("Softmax", graph.add("Reshape", score, graph.constant(shape)), axis=1)
     return graph.add("ReduceSum", score, graph.constant(np.array([0])), keepdims=0)
 
 
@@ -111,10 +105,8 @@ def _dense_cells(graph: Graph, view: View, inputs: _Inputs, cells: list[Cell]) -
     """Add the sum over cells of similar size: one product of matrices each, with zeros where a cell is smaller."""
     n_splits = max(1, *(len(cell.b1) for cell in cells))
     n_leaves = max(cell.n_leaves for cell in cells)
-    splits = {"feature": (n_splits,), "missing": (n_splits,), "W1": (n_splits, cells[0].W1.shape[1]), "b1": (n_splits,)}
-    layer1 = {name: _padded(cells, name, shape) for name, shape in splits.items()}
-    u = _splits(graph, view, inputs, **{name: np.concatenate(parts) for name, parts in layer1.items()})
-    u = graph.add("Reshape", u, graph.constant(np.array([len(cells), n_splits, -1])))
+    shapes = {"feature": (n_splits,), "missing": (n_splits,), "W1": (n_splits, cells[0].W1.shape[1]), "b1": (n_splits,)}
+    u = _splits(graph, view, inputs, {name: _padded(cells, name, shape) for name, shape in shapes.items()})
     factor = 2 * np.float64(view.network.structure.contrast2)
     W2, b2 = _padded(cells, "W2", (n_leaves, n_splits)), _padded(cells, "b2", (n_leaves,))
     z = graph.add("MatMul", graph.number(factor * W2), u)  # (cells, leaves, rows)
@@ -123,7 +115,7 @@ def _dense_cells(graph: Graph, view: View, inputs: _Inputs, cells: list[Cell]) -
     return _scores(graph, view, z, W_out, np.stack([cell.offset for cell in cells]))
 
 
-def _padded(cells: list[Cell], name: str, shape: tuple[int, ...]) -> NDArray[np.floating]:
+def _padded(cells: list[Cell], name: str, shape: tuple[int, ...]) -> NDArray[Any]:
     """Return the same array of all cells, (cells, *shape), with zeros behind those of smaller cells."""
     arrays = [getattr(cell, name) for cell in cells]
     arrays = [array if isinstance(array, np.ndarray) else array.toarray() for array in arrays]
@@ -136,7 +128,7 @@ def _padded(cells: list[Cell], name: str, shape: tuple[int, ...]) -> NDArray[np.
 def _sparse_cells(graph: Graph, view: View, inputs: _Inputs, cells: list[Cell]) -> str:
     """Add the sum over cells by their connections, level by level: a leaf has one split at each level above it."""
     cell = merge(cells, view.softmax_head)
-    u = _splits(graph, view, inputs, cell.feature, cell.missing, cell.W1, cell.b1)
+    u = _splits(graph, view, inputs, cell._asdict())
     factor = 2 * np.float64(view.network.structure.contrast2)
     z = graph.number(factor * cell.b2[:, None])
     depth = np.diff(cell.W2.indptr)

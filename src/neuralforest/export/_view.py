@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from neuralforest._kernels.arguments import SOFTMAX, layer_offsets
 from neuralforest.ensemble import TreeEnsemble
 from neuralforest.exceptions import NotFittedError, UnsupportedModelError
+from neuralforest.network import _FAR as FAR
 from neuralforest.network import ForestNetwork
 from neuralforest.structure import connection_units
 
-FAR = 1e30  # see network.py: scaled inputs beyond it are taken as it
+__all__ = ["FAR", "Cell", "Mixture", "View", "merge"]
 
 
 class Cell(NamedTuple):

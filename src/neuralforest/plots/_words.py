@@ -12,13 +12,21 @@ def short(name: str, length: int = 16) -> str:
     return f"{name[: length - 1 - tail]}…{name[-tail:]}"
 
 
-def number(value: float, digits: int = 4) -> str:
-    """Return a number to be read: four digits, a minus sign that is one."""
+def number(value: float, digits: int = 4, sign: str = "") -> str:
+    """Return a number to be read: a few digits, no exponent where it can be helped, a minus sign that is one.
+
+    Examples
+    --------
+    >>> number(3.14159), number(-16884.9), number(0.5, sign="+")
+    ('3.142', '−16,885', '+0.5')
+    """
     if not np.isfinite(value):
         return "–" if np.isnan(value) else ("∞" if value > 0 else "−∞")
-    return f"{value + 0.0:.{digits}g}".replace("-", "−")
+    whole = 10**digits <= abs(value) < 1e9
+    text = f"{value:{sign},.0f}" if whole else f"{value + 0.0:{sign}.{digits}g}"
+    return text.replace("-", "−")
 
 
-def change(value: float, digits: int = 2) -> str:
+def change(value: float) -> str:
     """Return a difference with its sign."""
-    return f"{value + 0.0:+.{digits}g}".replace("-", "−") if np.isfinite(value) else "–"
+    return number(value, 2, "+")

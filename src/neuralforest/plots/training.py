@@ -10,6 +10,7 @@ from neuralforest.estimators._base import NeuralForest
 from neuralforest.exceptions import InvalidParameterError
 from neuralforest.plots import _style
 from neuralforest.plots._subject import trained_estimator
+from neuralforest.plots._words import number
 from neuralforest.training.history import History, _filled
 
 _BAND = (0.1, 0.9)  # quantiles of the trees
@@ -142,7 +143,7 @@ class TrainingDisplay:
         curves = np.concatenate([self.training[1:].mean(axis=1), self.validation.mean(axis=1)])
         far = loss > _FAR * np.nanmax(curves)
         ends = [np.nan, np.nan] if far else [loss, loss]
-        label += f"{'' if label.endswith('mean') else ':'} {loss:.3g}" + (", above the picture" if far else "")
+        label += f"{'' if label.endswith('mean') else ':'} {number(loss)}" + (", above the picture" if far else "")
         style = {"color": color, "linestyle": linestyle, "linewidth": 2.2 if linestyle == ":" else 1.5}
         (self.lines_[name],) = self.ax_.plot([0, len(self.validation) - 1], ends, label=label, **style)
 
@@ -151,7 +152,7 @@ class TrainingDisplay:
             return
         epoch = int(self.best_epoch[0])
         loss = self.validation[epoch, 0]
-        label = f"kept: epoch {epoch}, {loss:.3g}"
+        label = f"kept: epoch {epoch}, {number(loss)}"
         self.ax_.plot([epoch], [loss], "o", color=_style.NETWORK, markersize=7, label=label, clip_on=False)
 
 

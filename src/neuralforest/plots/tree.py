@@ -158,7 +158,7 @@ class TreeDisplay:
             turned = ", turned round" if c.turned[split] else ""
             moved = f"{name} ≤ {number(before)} → {number(after)}{turned}\n{change(shift)}"
             moved += f" ({number(abs(spreads), 2)} spreads)" if c.spread is not None else ""
-        return moved if c.share.min() == 1 else f"{moved}\n{100 * c.share[split]:.0f}% of the weight on {name}"
+        return moved if c.share.min() == 1 else f"{moved}\n{100 * c.share[split]:.0f}% own weight"
 
     def _means(self, node: int) -> tuple[float, float]:
         """Return what the leaves under a node say before and after, in the mean over the training rows."""
@@ -192,7 +192,10 @@ class TreeDisplay:
                 "A spread is the standard deviation of the feature." if known else "Shifts are in units of the feature."
             )
             if self.change.share.min() < 1:
-                lines[0] += " Thresholds after training: where the other features are at their centre."
+                lines.append(
+                    "Own weight: how much of a split's weight is on its own feature. Its new threshold is that"
+                )
+                lines.append("where the other features are at their centre.")
         if self.nodes.depth.max() > self.max_depth:
             lines.append(f"Nodes deeper than {self.max_depth} are not drawn.")
         return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""Checkpoints: the state of a long fit in a file, so that it can be stopped and resumed without a trace in the result."""
+"""Checkpoints: the state of a long fit in a file, so that it can be stopped and resumed without a trace."""
 
 import hashlib
 import os
@@ -24,8 +24,8 @@ class Checkpoint:
     Parameters
     ----------
     path : path of a file
-        Written every few epochs, whole or not at all. When it exists at the start of the same fit (same network, rows and
-        settings), the fit goes on from there; the result equals that of a fit that was never stopped, bit for bit.
+        Written every few epochs, whole or not at all. When it exists at the start of the same fit (same network, rows
+        and settings), the fit goes on from there; the result equals that of a fit that was never stopped, bit for bit.
     every : int
         Epochs between two writings; after the last epoch it is always written.
     """
@@ -58,8 +58,11 @@ class Checkpoint:
         """Write the state, if it is time to."""
         if state.epoch % self.every and state.epoch != self._last_epoch and not state.stopped.all():
             return
-        arrays = {name: np.ascontiguousarray(array) for name, array in vars(state).items() if isinstance(array, np.ndarray)}
-        metadata = {"fingerprint": self._fingerprint, "epoch": str(state.epoch), "digest": _digest(arrays, str(state.epoch))}
+        arrays = {
+            name: np.ascontiguousarray(array) for name, array in vars(state).items() if isinstance(array, np.ndarray)
+        }
+        epoch = str(state.epoch)
+        metadata = {"fingerprint": self._fingerprint, "epoch": epoch, "digest": _digest(arrays, epoch)}
         path = Path(self.path)
         unfinished = path.with_name(path.name + ".unfinished")
         save_file(arrays, unfinished, metadata)
@@ -74,7 +77,9 @@ class Checkpoint:
                 metadata = file.metadata() or {}
                 arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         except (OSError, SafetensorError) as error:
-            raise CheckpointError(f"{self.path} is not a checkpoint or is damaged ({error}); delete it to start anew") from error
+            raise CheckpointError(
+                f"{self.path} is not a checkpoint or is damaged ({error}); delete it to start anew"
+            ) from error
         if metadata.get("fingerprint") != self._fingerprint:
             raise CheckpointError(
                 f"{self.path} belongs to another fit (other rows, settings or trees); delete it or choose another path"

@@ -71,7 +71,9 @@ class TrainingData:
     def __post_init__(self) -> None:
         if (self.fit.end <= self.fit.begin).any():
             empty = int(np.flatnonzero(self.fit.end <= self.fit.begin)[0])
-            raise InvalidParameterError(f"every block needs training rows of positive weight, and block {empty} has none")
+            raise InvalidParameterError(
+                f"every block needs training rows of positive weight, and block {empty} has none"
+            )
         if not len(self.validation.row):
             raise InvalidParameterError("validation needs at least one row of positive weight, got none")
 

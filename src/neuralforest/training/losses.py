@@ -18,14 +18,12 @@ class Loss:
     code: int
     parameter: float = 0.0
 
-    def mean(
-        self, prediction: NDArray[np.float64], target: NDArray[np.float64], weight: NDArray[np.float64]
-    ) -> float:
+    def mean(self, prediction: NDArray[np.float64], target: NDArray[np.float64], weight: NDArray[np.floating]) -> float:
         """Return the weighted mean loss of predictions (rows, outputs); infinite where it is not a number."""
         if not len(weight):
             return np.inf
-        columns = [np.ascontiguousarray(array.T, dtype=np.float64) for array in (prediction, target)]
-        value = kernels.mean_loss(self.code, self.parameter, *columns, np.asarray(weight, np.float64))
+        rows, targets = (np.ascontiguousarray(array.T, dtype=np.float64) for array in (prediction, target))
+        value = kernels.mean_loss(self.code, self.parameter, rows, targets, np.asarray(weight, np.float64))
         return float(value) if np.isfinite(value) else np.inf
 
 
@@ -45,7 +43,8 @@ def resolve_loss(name: str, parameter: float | None, ensemble: TreeEnsemble) -> 
     name : "auto", "squared_error", "huber", "quantile" or "log_loss"
         "auto" is "squared_error" for a regression and "log_loss" for classes.
     parameter : float, optional
-        Where the Huber loss becomes linear, in units of the target's spread (default 1.35); which quantile (default 0.5).
+        Where the Huber loss becomes linear, in units of the target's spread (default 1.35); which quantile (default
+        0.5).
     """
     if name == "auto":
         name = "squared_error" if ensemble.classes is None else "log_loss"
@@ -66,5 +65,7 @@ def resolve_loss(name: str, parameter: float | None, ensemble: TreeEnsemble) -> 
     if parameter is None:
         parameter = {"huber": 1.35, "quantile": 0.5}.get(name, 0.0)
     if (name == "huber" and parameter <= 0) or (name == "quantile" and not 0 < parameter < 1):
-        raise InvalidParameterError(f"loss_parameter must be positive for 'huber', in (0, 1) for 'quantile', got {parameter}")
+        raise InvalidParameterError(
+            f"loss_parameter must be positive for 'huber', in (0, 1) for 'quantile', got {parameter}"
+        )
     return Loss(name, _REGRESSION[name], float(parameter))

@@ -25,7 +25,8 @@ class Settings:
     learning_rate : float or three floats
         Step size of Adam; three for the layers of splits, leaves and output.
     schedule : "constant", "cosine" or "one_cycle"
-        The learning rate over the epochs: as it is; falling to 0; rising for the first 30% of the time, then falling to 0.
+        The learning rate over the epochs: as it is; falling to 0; rising for the first 30% of the time, then falling to
+        0.
     betas, epsilon : floats
         Of Adam.
     weight_decay : float
@@ -33,8 +34,8 @@ class Settings:
     n_iter_no_change : int, optional
         Stop a block after this many epochs without a better validation loss; None goes on to the last epoch.
     bound : float, optional
-        C of the theory's bound: after each step, weights are shrunk until max|W2| + max|b2| + sum|W_out| + |b_out| is at
-        most C times the number of leaves.
+        C of the theory's bound: after each step, weights are shrunk until max|W2| + max|b2| + sum|W_out| + |b_out| is
+        at most C times the number of leaves.
     seed : int
         Of the shuffles.
 
@@ -67,9 +68,7 @@ class Settings:
                 f"learning_rate must be a number of at least 0, or three for the layers, got {self.learning_rate!r}"
             )
         if self.schedule not in ("constant", "cosine", "one_cycle"):
-            raise InvalidParameterError(
-                f"schedule must be 'constant', 'cosine' or 'one_cycle', got {self.schedule!r}"
-            )
+            raise InvalidParameterError(f"schedule must be 'constant', 'cosine' or 'one_cycle', got {self.schedule!r}")
         if len(self.betas) != 2 or not all(0 <= beta < 1 for beta in self.betas):
             raise InvalidParameterError(f"betas must be two numbers in [0, 1), got {self.betas!r}")
         if not (self.epsilon > 0 and self.weight_decay >= 0 and math.isfinite(self.epsilon + self.weight_decay)):

@@ -79,7 +79,7 @@ class Trainer:
     def validation_losses(self, state: State) -> NDArray[np.float64]:
         """Return the validation loss of every block, (blocks,).
 
-        NaN where training has stopped or no row is there to judge by, infinite where the network says what is no number.
+        NaN where training has stopped or no row is there to judge by, infinite where a prediction is no number.
         """
         n_blocks = len(state.stopped)
         sums = np.full((n_blocks, PARTS), np.nan)
