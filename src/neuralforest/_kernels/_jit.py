@@ -67,5 +67,4 @@ def part(function: Function) -> Function:
     It is always inlined. A copy of its own would be shared by the kernels that happen to be loaded, each of which has
     optimised it in its own way: results would differ in the last bits between a fresh and a cached compilation.
     """
-    return numba.njit(**_OPTIONS, forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)(function)  # type:
-    ignore[no-any-return]
+    return numba.njit(**_OPTIONS, forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)(function)  # type: ignore[no-any-return]

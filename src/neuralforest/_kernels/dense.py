@@ -16,7 +16,7 @@ _TILE = 16  # rows of a matrix whose cache lines are used up before the next are
 
 @part
 def gather(X, batch, x, first, n_features):  # type: ignore[no-untyped-def]
-    """Fill rows `first` on of x with the 32 rows of `batch`, as they are, and behind them with 0 for what is missing."""
+    """Fill rows `first` on of x with the 32 rows of `batch` as they are, and behind them with 0 for what is missing."""
     for lane in range(LANES):
         for feature in range(n_features):
             x[first + feature, lane] = X[batch[lane], feature]

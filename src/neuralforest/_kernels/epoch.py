@@ -29,8 +29,7 @@ def fill_batch(rows, entries, first, last, batch, weight, target):  # type: igno
 
 
 @part
-def forward_block(structure, block, offsets, p, X, batch, scratch, tiles, half, worker, workers, counters):  # type:
-ignore[no-untyped-def]
+def forward_block(structure, block, offsets, p, X, batch, scratch, tiles, half, worker, workers, counters):  # type: ignore[no-untyped-def]
     """Fill the scores of this worker's trees."""
     first_tree, last_tree = structure.block_tree[block], structure.block_tree[block + 1]
     begin = first_tree + (last_tree - first_tree) * worker // workers
@@ -52,8 +51,7 @@ ignore[no-untyped-def]
 
 
 @part
-def backward_block(structure, block, offsets, p, scratch, tiles, half, slope, own_slope, worker, workers, counters):  #
-type: ignore[no-untyped-def]
+def backward_block(structure, block, offsets, p, scratch, tiles, half, slope, own_slope, worker, workers, counters):  # type: ignore[no-untyped-def]
     """Add the gradients of this worker's trees, given the slopes of the prediction."""
     first_tree, last_tree = structure.block_tree[block], structure.block_tree[block + 1]
     n_trees = last_tree - first_tree
@@ -70,8 +68,7 @@ type: ignore[no-untyped-def]
 
 
 @part
-def _backward_dense(structure, first_tree, last_tree, begin, end, offsets, p, scratch, tiles, worker):  # type:
-ignore[no-untyped-def]
+def _backward_dense(structure, first_tree, last_tree, begin, end, offsets, p, scratch, tiles, worker):  # type: ignore[no-untyped-def]
     """Add the gradients of w1, b1 and w2 of the splits and leaves of trees begin to end - 1."""
     split0, leaf0 = structure.first_split[first_tree], structure.first_leaf[first_tree]
     n_splits, n_leaves = structure.first_split[last_tree] - split0, structure.first_leaf[last_tree] - leaf0
@@ -88,8 +85,7 @@ ignore[no-untyped-def]
 
 
 @part
-def update_block(structure, block, offsets, weights, scratch, plan, rate, step, worker, workers):  # type:
-ignore[no-untyped-def]
+def update_block(structure, block, offsets, weights, scratch, plan, rate, step, worker, workers):  # type: ignore[no-untyped-def]
     """Move the parameters of this worker's trees one step of Adam."""
     first_tree, last_tree = structure.block_tree[block], structure.block_tree[block + 1]
     n_trees, outputs = last_tree - first_tree, structure.n_outputs
