@@ -93,17 +93,33 @@ class StoredForest(BaseEstimator):
         bags: Bags | None,
         n_rows: int | None,
         *,
+        draws_by_weight: bool,
         allow_nan: bool,
         sparse: bool,
         multi_output: bool,
     ) -> "StoredForest":
-        """Return the forest of these trees, which was grown on `n_rows` rows, where that is known, and took such."""
+        """Return the forest of these trees.
+
+        Parameters
+        ----------
+        ensemble : TreeEnsemble
+        bags : Bags, optional
+            The rows of each tree, where each was grown on rows of its own.
+        n_rows : int, optional
+            How many rows the forest was grown on, where that is known.
+        draws_by_weight : bool
+            Whether the rows were drawn by their weights.
+        allow_nan, sparse, multi_output : bool
+            What the forest took.
+        """
         forest = cls(bootstrap=bags is not None)
         forest.ensemble_ = ensemble
         forest.n_features_in_ = ensemble.n_features
         if ensemble.classes is not None:
             forest.classes_ = np.array(ensemble.classes)
-        forest._bags, forest._n_samples, forest._accepts = bags, n_rows, (allow_nan, sparse, multi_output)
+        forest._bags, forest._accepts = bags, (allow_nan, sparse, multi_output)
+        forest._n_samples = n_rows  # this and the next under the names of scikit-learn's forests, which estimators ask
+        forest._sample_weight = True if draws_by_weight else None
         return forest
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "StoredForest":

@@ -151,8 +151,19 @@ def test_a_target_that_never_varies_comes_back_exact():
     y[:, 1] = 0.1
     model = twins.fitted(X, y)
     assert (model.predict(X)[:, 1] == 0.1).all()
-    assert (run(to_onnx(model, dtype="float64"), X)["prediction"][:, 1] == 0.1).all()
-    assert (run(to_onnx(model), X)["prediction"][:, 1] == np.float32(0.1)).all()
+    model._constant = np.array([np.nan, 0.7])  # what sums of trees cannot give by chance
+    assert (run(to_onnx(model, dtype="float64"), X)["prediction"][:, 1] == 0.7).all()
+    assert (run(to_onnx(model), X)["prediction"][:, 1] == np.float32(0.7)).all()
+
+
+@pytest.mark.parametrize("second", [False, True])
+def test_a_log_odds_of_zero_means_the_class_that_the_source_says(second):
+    e = twins.random_ensemble(np.random.default_rng(0), "logit", (2,))
+    zero = {"value": np.zeros((2, 1)), "base_score": np.zeros(1), "second_at_zero": second}
+    network = nf.ForestNetwork(twins.TreeEnsemble(**{**e.__getstate__(), **zero}))
+    X = np.zeros((3, 3))
+    assert (network.predict(X) == e.classes[int(second)]).all()
+    assert (run(to_onnx(network), X)["label"] == e.classes[int(second)]).all()
 
 
 def test_a_probit_link_is_exported_in_float32_only():

@@ -5,9 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 import neuralforest
+from neuralforest._kernels import _jit
 
 HERE = Path(__file__).parent
 SOURCE = Path(neuralforest.__file__).parents[1]
@@ -52,11 +51,25 @@ def test_importing_the_package_compiles_nothing():
 
 TRAIN = """
 import hashlib
-import training_twins as twins
-from neuralforest.training import Settings
-network = twins.soft_network("joint", sizes=(9, 1, 12, 6), contrast=(10.0, 1.0))
-state = twins.run_epochs(network, twins.random_data(network, 200), Settings(max_epochs=3))
+import numpy as np
+import neuralforest as nf
 from neuralforest._kernels.epoch import train_epoch
+from neuralforest.training import BlockRows, Settings, TrainingData
+from neuralforest.training.losses import resolve_loss
+from neuralforest.training.state import State
+from neuralforest.training.trainer import trainer
+from sklearn.ensemble import RandomForestRegressor
+X = np.random.default_rng(0).normal(size=(200, 3)).astype(np.float32)
+y = X[:, :1] * X[:, 1:2]
+network = nf.convert(RandomForestRegressor(4, max_depth=4, random_state=0).fit(X, y[:, 0]))
+network = network.soften((10, 1), training="joint")
+rows = BlockRows.shared(np.arange(200), np.ones(200), 1)
+settings = Settings(max_epochs=3)
+state = State.start_of(network, settings)
+loss = resolve_loss("auto", None, network.ensemble)
+with trainer(network, TrainingData(X, y, rows, rows), settings, loss, 1) as work:
+    for state.epoch in range(3):
+        work.train_epoch(state)
 print(hashlib.sha256(state.parameters.tobytes() + state.second_moment.tobytes()).hexdigest())
 print(sum(train_epoch.stats.cache_hits.values()))
 """
@@ -98,17 +111,20 @@ def test_no_kernel_reads_or_writes_beyond_an_array():
     )
 
 
-@pytest.mark.parametrize(("switch", "folder"), [("0", "None"), ("1", "kernels-")])
-def test_an_environment_variable_switches_the_cache(switch, folder, tmp_path):
-    program = "from neuralforest._kernels import _jit; print(_jit._CACHE_DIRECTORY)"
-    assert folder in run(["-c", program], NEURALFOREST_CACHE=switch, NUMBA_CACHE_DIR=str(tmp_path))
+def test_an_environment_variable_switches_the_cache(monkeypatch, tmp_path):
+    monkeypatch.setattr(_jit.numba.config, "CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv("NEURALFOREST_CACHE", "1")
+    folder = Path(_jit._cache_directory())
+    assert folder.parent == tmp_path
+    assert folder.name.startswith("kernels-")  # and then a digest of the sources
+    monkeypatch.setenv("NEURALFOREST_CACHE", "0")
+    assert _jit._cache_directory() is None
 
 
 def test_without_a_writable_folder_kernels_are_compiled_anew(monkeypatch):
-    from neuralforest._kernels import _jit
-
     def refuse(*arguments, **options):
         raise PermissionError("read-only")
 
+    monkeypatch.setenv("NEURALFOREST_CACHE", "1")
     monkeypatch.setattr(Path, "mkdir", refuse)
     assert _jit._cache_directory() is None

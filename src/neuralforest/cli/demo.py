@@ -13,6 +13,7 @@ from neuralforest.cli._output import change, layout
 from neuralforest.cli._scores import scores_on
 from neuralforest.convert import convert
 from neuralforest.estimators import NeuralForestClassifier, NeuralForestRegressor, forests
+from neuralforest.estimators.parameters import contrast_pairs
 from neuralforest.estimators.scaling import center_and_spread
 from neuralforest.training import ProgressBar
 
@@ -20,8 +21,9 @@ HELP = "show on two small data sets what the package does, in about half a minut
 EXAMPLES = """  neuralforest demo
   neuralforest demo --seed 1"""
 
-_EPOCHS = 50
-_CONTRAST = (3.0, 1.0)
+_DEFAULTS = NeuralForestRegressor().get_params()
+_EPOCHS = _DEFAULTS["max_epochs"]
+_CONTRAST = contrast_pairs(_DEFAULTS["contrast"])[0]
 
 
 class _Problem(NamedTuple):

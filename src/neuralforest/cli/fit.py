@@ -41,24 +41,34 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--test", type=_fraction, metavar="SHARE", help="share of the rows to keep for a test at the end"
     )
+    _add_model_arguments(parser)
+    add_json_argument(parser)
+
+
+def _add_model_arguments(parser: argparse.ArgumentParser) -> None:
+    """Describe what is passed on to the estimator; what is not given has the estimator's own default."""
+    defaults = NeuralForestRegressor().get_params()
+    trees = forests.default_forest(False, 1).n_estimators
     parser.add_argument(
         "--validation",
-        default="auto",
+        default=defaults["validation"],
         metavar="HOW",
         type=lambda text: text if text in ("auto", "oob") else _fraction(text),
         help="which rows judge the network: oob (each tree's out-of-bag rows), a share to hold out, or auto (default)",
     )
-    parser.add_argument("--trees", type=_positive, metavar="N", help="trees of the forest (default: 100)")
-    parser.add_argument("--epochs", type=_positive, default=100, metavar="N", help="epochs of training (default: 100)")
-    parser.add_argument(
-        "--training", choices=("independent", "joint"), default="independent", help="tree by tree or together"
-    )
-    parser.add_argument(
-        "--connectivity", choices=("full", "sparse"), default="full", help="sparse is faster (default: full)"
-    )
+    for name, default, text in (("trees", trees, "trees of the forest"), ("epochs", defaults["max_epochs"], "epochs")):
+        parser.add_argument(
+            f"--{name}", type=_positive, default=default, metavar="N", help=f"{text} (default: {default})"
+        )
+    for name, choices, text in (
+        ("training", ("independent", "joint"), "tree by tree, or all together"),
+        ("connectivity", ("full", "sparse"), "sparse is faster"),
+    ):
+        parser.add_argument(
+            f"--{name}", choices=choices, default=defaults[name], help=f"{text} (default: {defaults[name]})"
+        )
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="seed of everything random (default: 0)")
     parser.add_argument("--jobs", type=int, default=-1, metavar="N", help="threads (default: one a processor)")
-    add_json_argument(parser)
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -141,9 +151,11 @@ def _parts(
 
 def _estimator(arguments: argparse.Namespace, task: Task, n_columns: int) -> Any:
     is_classifier = task == "classification"
-    forest = None
-    if arguments.trees is not None:
-        forest = forests.default_forest(is_classifier, n_columns).set_params(n_estimators=arguments.trees)
+    forest = forests.default_forest(is_classifier, n_columns)
+    if arguments.trees == forest.n_estimators:
+        forest = None  # so that a new fit of the loaded model grows its own
+    else:
+        forest.set_params(n_estimators=arguments.trees)
     validation: dict[str, Any] = {"validation": arguments.validation}
     if isinstance(arguments.validation, float):
         validation = {"validation": "fraction", "validation_fraction": arguments.validation}
@@ -172,9 +184,11 @@ def _summary(
     lines = [
         f"{arguments.out}: {task} of {model.target!r}, {n_rows} rows, {len(model.columns)} columns, {seconds:.1f} s",
         *([f"columns of texts, encoded in alphabetical order: {listed(texts)}"] if texts else []),
-        "on validation rows, which neither has learnt from:",
+        "on validation rows, which neither learnt from, and which chose the best epoch:",
         comparison(*scores["validation"]),
     ]
+    if model.model.network_.hard.all():
+        lines.append("no network was better there, so the model predicts what the forest predicts")
     if "test" in scores:
         lines += ["on test rows, which had no part in the model:", comparison(*scores["test"])]
     return "\n".join(lines)

@@ -16,6 +16,8 @@ from neuralforest.structure import connection_units
 
 _STEEP = 10.0  # beyond it the first layer is computed in float64, so that the whole stays within 1e-6
 
+_RUN = 256  # leaves that are added up at a time: one sum over all loses another digit
+
 
 class SoftTrees(nn.Module):
     """The sum over the soft blocks of a network of what their trees say.
@@ -115,7 +117,10 @@ class SoftTrees(nn.Module):
         moved = self.w_out - self.start
         if not self.softmax_head:
             offset = self.rest + self.b_out.sum(dim=0) - moved.sum(dim=0)
-            return self.w_out.T @ fires + offset.to(fires.dtype)[:, None]
+            total = offset.to(fires.dtype)[:, None]
+            for w_out, own in zip(self.w_out.split(_RUN), fires.split(_RUN), strict=True):
+                total = total + w_out.T @ own
+            return total
         total = fires.new_zeros(())
         parts = (part.split(self.leaves_of_trees) for part in (self.w_out, moved, fires))
         for w_out, change, own, b_out in zip(*parts, self.b_out, strict=True):

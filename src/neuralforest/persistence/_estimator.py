@@ -73,6 +73,7 @@ def _store_forest(estimator: NeuralForest, arrays: Arrays) -> dict[str, Any]:
         "given": estimator.forest is not None,
         "n_rows": None if n_rows is None else int(n_rows),
         "n_drawn": None if bags is None else bags.n_drawn,
+        "draws_by_weight": forests.draws_by_weight(forest),
         "allow_nan": bool(tags.input_tags.allow_nan),
         "sparse": bool(tags.input_tags.sparse),
         "multi_output": bool(tags.target_tags.multi_output),
@@ -132,7 +133,7 @@ def _restore_parameters(kind: type[NeuralForest], values: dict[str, Any]) -> dic
 def _restore_forest(fields: Fields, arrays: ArrayFields, network: ForestNetwork) -> tuple[bool, StoredForest]:
     given = fields.take("given", bool)
     n_rows, n_drawn = fields.take("n_rows", int, type(None)), fields.take("n_drawn", int, type(None))
-    accepts = {name: fields.take(name, bool) for name in ("allow_nan", "sparse", "multi_output")}
+    accepts = {name: fields.take(name, bool) for name in ("draws_by_weight", "allow_nan", "sparse", "multi_output")}
     fields.close()
     bags = None
     if n_drawn is not None:
