@@ -148,8 +148,8 @@ class NeuralForestClassifier(ClassifierMixin, NeuralForest):
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Return the most probable label for each row, (rows,)."""
-        best = self.predict_proba(X).argmax(axis=1)
-        return self.classes_[best]
+        network, X = self._network_and_rows(X)
+        return network.predict(X, self.n_jobs)
 
     @available_if(_has_scores)  # type: ignore[untyped-decorator]
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
