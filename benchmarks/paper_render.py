@@ -6,6 +6,7 @@ import platform
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from statistics import median
 from typing import NamedTuple
 
 from benchmarks.paper_plan import ALL_SETS, AUTHORS, MODELS, SETS, VARIANTS, Results, read
@@ -14,6 +15,7 @@ from benchmarks.paper_table import (
     FOREST_MODELS,
     WITHIN,
     Cells,
+    Comparison,
     agreement,
     cells,
     claim,
@@ -29,6 +31,7 @@ INTRODUCTION = (
     "Each cell: ours with its number of runs, then the paper's, then the verdict: `within` two of the paper's standard "
     "deviations, or `below` (a smaller error) or `above` (a larger one)."
 )
+TIMINGS = "Seconds a run, median"
 
 
 class Entry(NamedTuple):
@@ -88,11 +91,24 @@ def findings(results: Results) -> list[str]:
         )
     for variant in VARIANTS:
         answer, failures = claim(results, variant)
-        where = "; ".join(
-            f"{labels()[each.data]}, {each.model}: {each.network:.4g} against {each.forest:.4g}" for each in failures
-        )
+        where = "; ".join(f"{labels()[each.data]}, {each.model}: {_against(each)}" for each in failures)
         said.append(f'"{CLAIM}", {variant}: {answer}{f" ({where})" if where else ""}.')
     return said
+
+
+def _against(comparison: Comparison) -> str:
+    if comparison.network == comparison.forest:
+        return f"{comparison.forest:.4g}, the forest itself was kept"
+    return f"{comparison.network:.4g} against {comparison.forest:.4g}"
+
+
+def timings(results: Results) -> list[list[str]]:
+    """Return the median seconds of a run, a row for each data set."""
+    seconds: dict[tuple[str, str], list[float]] = {}
+    for run, measured in results.items():
+        seconds.setdefault((run.data, run.model), []).append(measured.seconds)
+    medians = {key: f"{median(values):.3g}" for key, values in seconds.items()}
+    return [[labels()[data], *(medians.get((data, model), "") for model in MODELS)] for data in ALL_SETS]
 
 
 def stamp_of(results: Results, command: str) -> str:
@@ -115,6 +131,8 @@ def markdown(results: Results, stamp: str) -> str:
         lines.append("| --- " * (len(section.columns) + 1) + "|")
         for label, entries in section.rows:
             lines.append(f"| {label} | {' | '.join(_markdown_cell(entry) for entry in entries)} |")
+    lines += ["", f"## {TIMINGS}", "", f"| data | {' | '.join(MODELS)} |", "| --- " * (len(MODELS) + 1) + "|"]
+    lines += [f"| {' | '.join(row)} |" for row in timings(results)]
     return "\n".join([*lines, "", stamp, ""])
 
 
@@ -149,6 +167,12 @@ def page(results: Results, stamp: str) -> str:
             row = "".join(_html_cell(entry) for entry in entries)
             body.append(f'<tr><th class="set">{html.escape(label)}</th>{row}</tr>')
         body.append("</table></div>")
+    heads = "".join(f"<th>{html.escape(model)}</th>" for model in MODELS)
+    body.append(f'<h2>{TIMINGS}</h2><div class="scroll"><table><tr><th>data</th>{heads}</tr>')
+    for row in timings(results):
+        rest = "".join(f"<td>{number}</td>" for number in row[1:])
+        body.append(f'<tr><th class="set">{html.escape(row[0])}</th>{rest}</tr>')
+    body.append("</table></div>")
     body.append(f"<footer><p>{_code(stamp)}</p></footer>")
     head = f'<meta charset="utf-8"><title>{html.escape(TITLE)}</title><style>{_STYLE}</style>'
     return f'<!doctype html>\n<html lang="en"><head>{head}</head><body>\n' + "\n".join(body) + "\n</body></html>\n"

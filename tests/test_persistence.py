@@ -288,6 +288,8 @@ def test_the_forest_is_there_as_its_trees(tmp_path):
         same_bits(nf.convert(model.forest_).predict(X), loaded.forest_.predict(X))
         same_bits(nf.convert(model.forest_).predict(X), nf.convert(loaded.forest_).predict(X))
         assert_array_equal(loaded.forest_.apply(X), loaded.apply(X))
+        truth = model.predict(X)
+        np.testing.assert_allclose(loaded.forest_.score(X, truth), model.forest_.score(X, truth))
         np.testing.assert_allclose(loaded.forest_.feature_importances_.sum(), 1)
         if hasattr(model, "classes_"):
             same_bits(nf.convert(model.forest_).predict_proba(X), loaded.forest_.predict_proba(X))

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
+from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 
@@ -150,6 +151,11 @@ class StoredForest(BaseEstimator):
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Predict a number, or a label, for each row."""
         return self.network_.predict(X)
+
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Return R2 of numbers, or the share of labels that are right, as scikit-learn's forests do."""
+        measure = accuracy_score if _has_classes(self) else r2_score
+        return float(measure(y, self.predict(X), sample_weight=sample_weight))
 
     @available_if(_has_classes)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:

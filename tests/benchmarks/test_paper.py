@@ -152,9 +152,6 @@ def test_a_missing_library_is_named_before_anything_runs(tmp_path, monkeypatch, 
     assert not no_fitting
 
 
-# What it will take.
-
-
 def test_a_dry_run_says_what_it_will_take_and_does_nothing(tmp_path, no_fitting, capsys):
     path = tmp_path / "paper.csv"
     assert paper.main(["--dry-run", "--results", str(path)]) == 0
@@ -266,7 +263,8 @@ def test_markdown_has_both_numbers_the_runs_and_the_verdict():
     assert "not run<br>paper 6.28 (0.40)" in text
     assert "Command: `python -m benchmarks.paper`. Versions: neuralforest 0.1.0, scikit-learn 1.9.1, Python" in text
     tables = [line for line in text.splitlines() if line.startswith("|")]
-    assert len(tables) == 3 * (8 + 2)
+    assert len(tables) == 4 * (8 + 2)
+    assert "| Concrete |  |  |  | 2 |  |  |  |  | 2 |" in tables
     assert {line.count(" | ") for line in tables[2:10]} == {9}
 
 
@@ -297,5 +295,5 @@ def test_the_page_is_well_formed_and_escaped():
     reader = Reader()
     reader.feed(page)
     assert reader.open == []
-    assert reader.cells == 8 * (9 + 5 + 5)
+    assert reader.cells == 8 * (9 + 5 + 5 + 9)
     assert "<code>a &lt; b</code>" in page

@@ -205,10 +205,18 @@ def test_training_moves_zeros_of_the_full_network_and_adds_no_connection_to_the_
 # --- threads ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    "shape",
+    [
+        {"sizes": (5, 1, 4, 7, 3, 8, 2, 6, 4)},
+        {"sizes": (38, 1, 30, 3, 9, 2, 5, 1, 13), "n_features": 45, "n_outputs": 2},  # wider than a vector
+    ],
+    ids=["small", "wide"],
+)
 @every_mode
-def test_results_are_bit_identical_for_any_number_of_threads_and_from_run_to_run(mode, monkeypatch):
+def test_results_are_bit_identical_for_any_number_of_threads_and_from_run_to_run(mode, shape, monkeypatch):
     monkeypatch.setattr(os, "cpu_count", lambda: 8)  # so that joint training really has this many threads
-    network, data = case(mode, n_rows=90, sizes=(5, 1, 4, 7, 3, 8, 2, 6, 4))
+    network, data = case(mode, n_rows=90, **shape)
     settings = Settings(max_epochs=3, batch_size=50)
     first, *others = (train(network, data, settings, n_jobs=n_jobs) for n_jobs in (1, 1, 2, 3, 8))
     assert first.history.best_epoch.max() > 0

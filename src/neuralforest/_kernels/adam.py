@@ -5,6 +5,8 @@ import numpy as np
 from neuralforest._kernels._jit import part
 
 _F = np.float32
+_U = np.uint64  # of an index: a signed one is checked for being negative, which keeps a loop from vector registers
+_TINY = np.float32(1.2e-38)  # below this, numbers are no longer normal
 
 
 @part
@@ -18,28 +20,28 @@ def adam(weights, gradient, shift, start, stop, rate, step, plan, decay):  # typ
     keep1, keep2 = _F(1.0 - plan.beta1), _F(1.0 - plan.beta2)
     size = _F(rate / (1.0 - plan.beta1**step))
     spread = _F(1.0 / np.sqrt(1.0 - plan.beta2**step))
+    begin, end, offset = _U(start), _U(stop), _U(shift)
     if decay > 0.0:
         pull = _F(rate * decay)
-        for i in range(shift + start, shift + stop):
-            p[i] -= pull * (p[i] - weights.start[i])
-    for i in range(start, stop):
-        g = gradient[i]
-        j = shift + i
+        for i in range(begin, end):
+            p[offset + i] -= pull * (p[offset + i] - weights.start[offset + i])
+    for i in range(begin, end):
+        g, j = gradient[i], offset + i
         first = beta1 * m[j] + keep1 * g
         second = beta2 * v[j] + keep2 * (g * g)
-        m[j], v[j] = first, second
+        m[j] = _F(0.0) if abs(first) < _TINY else first  # moments of a unit at rest fade without end, and arithmetic
+        v[j] = _F(0.0) if second < _TINY else second  # with numbers this small takes a hundred times longer
         p[j] -= size * first / (np.sqrt(second) * spread + epsilon)
         gradient[i] = _F(0.0)
 
 
 @part
-def column_sums(p, start, stop, columns, sums):  # type: ignore[no-untyped-def]
-    """Fill `sums` with the sums over the columns of p[start:stop] taken as rows of `columns` numbers."""
-    for o in range(columns):
-        sums[o] = 0.0
+def column_sum(p, start, stop, columns):  # type: ignore[no-untyped-def]
+    """Return the sum of every `columns`-th of the numbers p[start:stop]."""
+    sum_ = 0.0
     for i in range(start, stop, columns):
-        for o in range(columns):
-            sums[o] += p[i + o]
+        sum_ += p[i]
+    return sum_
 
 
 @part
@@ -51,15 +53,11 @@ def project(p, offsets, columns, limit):  # type: ignore[no-untyped-def]
         largest_w2 = max(largest_w2, abs(p[i]))
     for i in range(b2, w_out):
         largest_b2 = max(largest_b2, abs(p[i]))
-    bias = np.zeros(columns)
-    column_sums(p, w_out, b_out, columns, bias)
     for i in range(w_out, b_out):
         norm += abs(p[i])
-    for i in range(b_out, n):
-        bias[(i - b_out) % columns] += p[i]
     norm += largest_w2 + largest_b2
     for o in range(columns):
-        norm += abs(bias[o])
+        norm += abs(column_sum(p, w_out + o, n, columns))  # b_out: with the weights, what stands in its place
     if norm > limit:
         factor = _F(limit / norm)
         for i in range(w2, n):

@@ -11,43 +11,52 @@ from neuralforest._kernels.activations import tanh
 from neuralforest._kernels.lanes import LANES, fill, load, multiply_add, store, total, where_missing
 
 _ONE, _ZERO = np.float32(1.0), np.float32(0.0)
+_U = np.uint64  # of an index in an inner loop: a signed one is checked for being negative
 _TILE = 16  # rows of a matrix whose cache lines are used up before the next are touched
+_STRETCH = 1024  # parameters that are moved in one go, while their gradient is at hand
+ABREAST = 4
+"""Units that are computed together, so that a number that was read serves four times."""
+
+
+@part
+def rows_abreast(width):  # type: ignore[no-untyped-def]
+    """Return how many rows of a matrix are handled in one go, always a multiple of ABREAST."""
+    return (1 + _STRETCH // (ABREAST * width + 1)) * ABREAST
 
 
 @part
 def gather(X, batch, x, first, n_features):  # type: ignore[no-untyped-def]
-    """Fill rows `first` on of x with the 32 rows of `batch` as they are, and behind them with 0 for what is missing."""
-    for lane in range(LANES):
-        for feature in range(n_features):
+    """Fill rows `first` on of x with the 32 rows of `batch` as they are, then once more with 0 for missing values."""
+    for feature in range(n_features):
+        for lane in range(len(batch)):
             x[first + feature, lane] = X[batch[lane], feature]
-    for feature in range(first, first + n_features):
-        xf = load(x, feature)
-        store(x, n_features + feature, where_missing(xf, _ZERO, xf))
+        xf = load(x, first + feature)
+        store(x, first + n_features + feature, where_missing(xf, _ZERO, xf))
 
 
 @part
 def affine(p, weight, bias, width, first, last, source, origin, target):  # type: ignore[no-untyped-def]
     """Fill rows first to last - 1 of `target` with W @ source + b; W has `width` columns, source starts at `origin`."""
+    n, x = _U(width), _U(origin)
     r = first
-    while r + 4 <= last:
-        w = weight + r * width
+    while r + ABREAST <= last:
         a, b, c, d = fill(p[bias + r]), fill(p[bias + r + 1]), fill(p[bias + r + 2]), fill(p[bias + r + 3])
-        for j in range(width):
-            s = load(source, origin + j)
+        w = _U(weight + r * width)
+        for j in range(n):
+            s = load(source, x + j)
             a = multiply_add(s, p[w + j], a)
-            b = multiply_add(s, p[w + width + j], b)
-            c = multiply_add(s, p[w + 2 * width + j], c)
-            d = multiply_add(s, p[w + 3 * width + j], d)
+            b = multiply_add(s, p[w + n + j], b)
+            c = multiply_add(s, p[w + n + n + j], c)
+            d = multiply_add(s, p[w + n + n + n + j], d)
         store(target, r, a)
         store(target, r + 1, b)
         store(target, r + 2, c)
         store(target, r + 3, d)
-        r += 4
+        r += ABREAST
     while r < last:
-        w = weight + r * width
-        a = fill(p[bias + r])
-        for j in range(width):
-            a = multiply_add(load(source, origin + j), p[w + j], a)
+        a, w = fill(p[bias + r]), _U(weight + r * width)
+        for j in range(n):
+            a = multiply_add(load(source, x + j), p[w + j], a)
         store(target, r, a)
         r += 1
 
@@ -76,75 +85,89 @@ def pull_back(p, weight, width, first, last, slope, n_rows, target):  # type: ig
     """Fill rows first to last - 1 of `target` with those rows of W.T @ slope; W has shape (n_rows, width)."""
     for j in range(first, last):
         store(target, j, fill(_ZERO))
+    n, one = _U(width), _U(1)
     for tile in range(0, n_rows, _TILE):
-        tile_end = min(tile + _TILE, n_rows)
+        begin, end = _U(tile), _U(min(tile + _TILE, n_rows))
         j = first
-        while j + 4 <= last:
+        while j + ABREAST <= last:
             a, b, c, d = load(target, j), load(target, j + 1), load(target, j + 2), load(target, j + 3)
-            for r in range(tile, tile_end):
+            w = _U(weight + j)
+            for r in range(begin, end):
                 s = load(slope, r)
-                w = weight + r * width + j
-                a = multiply_add(s, p[w], a)
-                b = multiply_add(s, p[w + 1], b)
-                c = multiply_add(s, p[w + 2], c)
-                d = multiply_add(s, p[w + 3], d)
+                a = multiply_add(s, p[w + r * n], a)
+                b = multiply_add(s, p[w + r * n + one], b)
+                c = multiply_add(s, p[w + r * n + one + one], c)
+                d = multiply_add(s, p[w + r * n + one + one + one], d)
             store(target, j, a)
             store(target, j + 1, b)
             store(target, j + 2, c)
             store(target, j + 3, d)
-            j += 4
+            j += ABREAST
         while j < last:
-            a = load(target, j)
-            for r in range(tile, tile_end):
-                a = multiply_add(load(slope, r), p[weight + r * width + j], a)
+            a, w = load(target, j), _U(weight + j)
+            for r in range(begin, end):
+                a = multiply_add(load(slope, r), p[w + r * n], a)
             store(target, j, a)
             j += 1
 
 
 @part
+def first_tile(structure, n_splits, worker):  # type: ignore[no-untyped-def]
+    """Return where a worker's own tiles begin."""
+    longest = n_splits if n_splits > structure.n_features else structure.n_features
+    return worker * (longest + 2 * LANES)
+
+
+@part
 def transpose(source, origin, n, target, target0):  # type: ignore[no-untyped-def]
-    """Turn n rows of `source` into tiles of 32 x 32: a row of `target` holds 32 rows of one lane; 0 beyond the last."""
+    """Turn n rows of `source`, if they are 32 or more, into tiles: target[32 * tile + lane] holds 32 rows of one lane.
+
+    The last tile may begin before the one before it ends; then the rows that both would hold are 0 in the last.
+    """
+    if n < LANES:
+        return
     for tile in range(0, n, LANES):
+        row = min(tile, n - LANES)
         for lane in range(LANES):
-            for j in range(LANES):
-                row = tile + j
-                target[target0 + tile + lane, j] = source[origin + row, lane] if row < n else _ZERO
+            for j in range(_U(target.shape[1])):
+                target[target0 + tile + lane, j] = source[_U(origin + row) + j, lane]
+            for j in range(tile - row):
+                target[target0 + tile + lane, j] = _ZERO
 
 
 @part
-def _add_tile(vector, gradient, position, n, spare, spare_row):  # type: ignore[no-untyped-def]
-    """Add the first n lanes of a vector to the gradient; what stands behind them may be another thread's."""
-    if n >= LANES:
-        store(gradient, position, load(gradient, position) + vector)
-    else:
-        store(spare, spare_row, vector)
-        for j in range(n):
-            gradient[position + j] += spare[spare_row, j]
-
-
-@part
-def add_outer(slope, first, last, transposed, tile0, width, gradient, weight):  # type: ignore[no-untyped-def]
-    """Add slope @ source.T, rows first to last - 1, to the gradient of a matrix with `width` columns."""
-    spare = tile0 + (width + LANES - 1) // LANES * LANES
-    r = first
-    while r + 2 <= last:
-        w = weight + r * width
-        for tile in range(0, width, LANES):
-            a, b = fill(_ZERO), fill(_ZERO)
+def add_outer(slope, first, last, source, origin, transposed, tile0, width, gradient, weight):  # type: ignore[no-untyped-def]
+    """Add slope @ source.T, rows first to last - 1, to the gradient: `width` columns, the first row at `weight`."""
+    if width < LANES:
+        for r in range(first, last):
+            s, w = load(slope, r), _U(weight + (r - first) * width)
+            for j in range(_U(width)):
+                gradient[w + j] += total(s * load(source, _U(origin) + j))
+        return
+    for tile in range(0, width, LANES):
+        w = weight + min(tile, width - LANES)
+        r = first
+        while r + ABREAST <= last:
+            a, b, c, d = fill(_ZERO), fill(_ZERO), fill(_ZERO), fill(_ZERO)
             for lane in range(LANES):
                 s = load(transposed, tile0 + tile + lane)
                 a = multiply_add(s, slope[r, lane], a)
                 b = multiply_add(s, slope[r + 1, lane], b)
-            _add_tile(a, gradient, w + tile, width - tile, transposed, spare)
-            _add_tile(b, gradient, w + width + tile, width - tile, transposed, spare)
-        r += 2
-    if r < last:
-        w = weight + r * width
-        for tile in range(0, width, LANES):
+                c = multiply_add(s, slope[r + 2, lane], c)
+                d = multiply_add(s, slope[r + 3, lane], d)
+            store(gradient, w, load(gradient, w) + a)
+            store(gradient, w + width, load(gradient, w + width) + b)
+            store(gradient, w + 2 * width, load(gradient, w + 2 * width) + c)
+            store(gradient, w + 3 * width, load(gradient, w + 3 * width) + d)
+            w += ABREAST * width
+            r += ABREAST
+        while r < last:
             a = fill(_ZERO)
             for lane in range(LANES):
                 a = multiply_add(load(transposed, tile0 + tile + lane), slope[r, lane], a)
-            _add_tile(a, gradient, w + tile, width - tile, transposed, spare)
+            store(gradient, w, load(gradient, w) + a)
+            w += width
+            r += 1
 
 
 @part

@@ -1,26 +1,47 @@
 """One pass over the training rows: shuffle, then forward, loss, backward and Adam for every minibatch.
 
 A minibatch is handled in chunks of 32 rows; the lanes of a last, shorter chunk repeat its last row with weight 0.
-Threads may share a block (joint training): each has its own trees and meets the others in `meet`. What a thread
-computes does not depend on how many there are, so the result does not either.
+Threads may share a block (joint training): each has its own trees, or in the hidden layers of a full network its own
+groups of units, and meets the others in `meet`. How a number is computed does not depend on how many threads there are,
+so the result does not either.
 """
 
 import numpy as np
 
 from neuralforest._kernels import dense, output, sparse
 from neuralforest._kernels._jit import kernel, part
-from neuralforest._kernels.adam import adam, column_sums, project
+from neuralforest._kernels.adam import adam, column_sum, project
 from neuralforest._kernels.arguments import layer_offsets
 from neuralforest._kernels.barrier import meet
-from neuralforest._kernels.lanes import LANES
-from neuralforest._kernels.losses import batch_loss
+from neuralforest._kernels.lanes import LANES, load, total
+from neuralforest._kernels.losses import SQUARED_ERROR, batch_loss
 from neuralforest._kernels.shuffle import shuffle
+
+JUDGE = -1
+"""In place of the number of an epoch: measure the loss and learn nothing."""
+
+
+@part
+def _share(n, worker, workers, multiple):  # type: ignore[no-untyped-def]
+    """Return the first and the last + 1 of a worker's units, out of n; units are handed out in groups of `multiple`."""
+    groups = (n + multiple - 1) // multiple
+    first, last = groups * worker // workers * multiple, groups * (worker + 1) // workers * multiple
+    return first, last if last < n else n
+
+
+@part
+def _entries(order, begin, learning, seed, epoch, block):  # type: ignore[no-untyped-def]
+    """Fill `order` with the entries of a block, which start at `begin`: shuffled, or as they are."""
+    if learning:
+        shuffle(order, seed, epoch, block)
+    for i in range(len(order)):
+        order[i] = begin + (order[i] if learning else i)
 
 
 @part
 def fill_batch(rows, entries, first, last, batch, weight, target):  # type: ignore[no-untyped-def]
     """Take rows entries[first:last] (at most 32) into the lanes; the lanes beyond repeat the last with weight 0."""
-    for lane in range(LANES):
+    for lane in range(len(batch)):
         entry = entries[min(first + lane, last - 1)]
         batch[lane] = rows.row[entry]
         weight[lane] = rows.weight[entry] if first + lane < last else np.float32(0.0)
@@ -32,19 +53,20 @@ def fill_batch(rows, entries, first, last, batch, weight, target):  # type: igno
 def forward_block(structure, block, offsets, p, X, batch, scratch, tiles, half, worker, workers, counters):  # type: ignore[no-untyped-def]
     """Fill the scores of this worker's trees."""
     first_tree, last_tree = structure.block_tree[block], structure.block_tree[block + 1]
-    begin = first_tree + (last_tree - first_tree) * worker // workers
-    end = first_tree + (last_tree - first_tree) * (worker + 1) // workers
     if tiles is not None:
-        split0, leaf0 = structure.first_split[first_tree], structure.first_leaf[first_tree]
+        n_splits = structure.first_split[last_tree] - structure.first_split[first_tree]
+        n_leaves = structure.first_leaf[last_tree] - structure.first_leaf[first_tree]
         x0 = worker * 2 * structure.n_features
+        meet(counters, workers)  # until now others may have moved w1, or read u
         dense.gather(X, batch, scratch.x, x0, structure.n_features)
-        splits = structure.first_split[begin] - split0, structure.first_split[end] - split0
-        dense.first_layer(structure, first_tree, splits[0], splits[1], offsets, p, scratch.x, x0, scratch.u)
+        first, last = _share(n_splits, worker, workers, dense.ABREAST)
+        dense.first_layer(structure, first_tree, first, last, offsets, p, scratch.x, x0, scratch.u)
         meet(counters, workers)
-        leaves = structure.first_leaf[begin] - leaf0, structure.first_leaf[end] - leaf0
-        n_splits = structure.first_split[last_tree] - split0
-        dense.second_layer(structure, n_splits, leaves[0], leaves[1], offsets, p, scratch.u, scratch.h)
-    for tree in range(begin, end):
+        first, last = _share(n_leaves, worker, workers, dense.rows_abreast(n_splits))
+        dense.second_layer(structure, n_splits, first, last, offsets, p, scratch.u, scratch.h)
+        meet(counters, workers)
+    begin, end = _share(last_tree - first_tree, worker, workers, 1)
+    for tree in range(first_tree + begin, first_tree + end):
         if tiles is None:
             sparse.forward(structure, first_tree, tree, offsets, p, X, batch, scratch)
         output.forward(structure, first_tree, tree, offsets, p, scratch.h, scratch.score, half)
@@ -52,72 +74,85 @@ def forward_block(structure, block, offsets, p, X, batch, scratch, tiles, half, 
 
 @part
 def backward_block(structure, block, offsets, p, scratch, tiles, half, slope, own_slope, worker, workers, counters):  # type: ignore[no-untyped-def]
-    """Add the gradients of this worker's trees, given the slopes of the prediction."""
+    """Add the gradients of this worker's trees, given the slopes of the prediction; but not those of a full w2."""
     first_tree, last_tree = structure.block_tree[block], structure.block_tree[block + 1]
     n_trees = last_tree - first_tree
-    begin, end = first_tree + n_trees * worker // workers, first_tree + n_trees * (worker + 1) // workers
-    for tree in range(begin, end):
+    begin, end = _share(n_trees, worker, workers, 1)
+    for tree in range(first_tree + begin, first_tree + end):
         output.score_slopes(structure, n_trees, tree - first_tree, scratch.score, half, slope, own_slope)
         output.backward(structure, first_tree, tree, offsets, p, scratch.h, own_slope, scratch.gradient)
         if tiles is None:
             sparse.backward(structure, first_tree, tree, offsets, p, scratch)
     if tiles is not None:
         meet(counters, workers)
-        _backward_dense(structure, first_tree, last_tree, begin, end, offsets, p, scratch, tiles, worker)
+        n_splits = structure.first_split[last_tree] - structure.first_split[first_tree]
+        n_leaves = structure.first_leaf[last_tree] - structure.first_leaf[first_tree]
+        first, last = _share(n_splits, worker, workers, dense.ABREAST)
+        dense.pull_back(p, offsets[2], n_splits, first, last, scratch.h, n_leaves, tiles.du)
+        dense.layer_one_slopes(structure, first, last, offsets, scratch.u, tiles.du, scratch.gradient)
+        n, x0 = structure.n_features, (2 * worker + 1) * structure.n_features
+        t0 = dense.first_tile(structure, n_splits, worker)
+        dense.transpose(scratch.x, x0, n, tiles.transposed, t0)
+        w1 = offsets[0] + first * n
+        dense.add_outer(tiles.du, first, last, scratch.x, x0, tiles.transposed, t0, n, scratch.gradient, w1)
+        dense.transpose(scratch.u, np.int64(0), n_splits, tiles.transposed, t0)
         meet(counters, workers)
 
 
 @part
-def _backward_dense(structure, first_tree, last_tree, begin, end, offsets, p, scratch, tiles, worker):  # type: ignore[no-untyped-def]
-    """Add the gradients of w1, b1 and w2 of the splits and leaves of trees begin to end - 1."""
-    split0, leaf0 = structure.first_split[first_tree], structure.first_leaf[first_tree]
-    n_splits, n_leaves = structure.first_split[last_tree] - split0, structure.first_leaf[last_tree] - leaf0
-    first, last = structure.first_split[begin] - split0, structure.first_split[end] - split0
-    n_features = structure.n_features
-    t0 = worker * (max(n_splits, n_features) + 2 * LANES)  # each worker has tiles of its own
-    dense.pull_back(p, offsets[2], n_splits, first, last, scratch.h, n_leaves, tiles.du)
-    dense.layer_one_slopes(structure, first, last, offsets, scratch.u, tiles.du, scratch.gradient)
-    dense.transpose(scratch.x, (2 * worker + 1) * n_features, n_features, tiles.transposed, t0)
-    dense.add_outer(tiles.du, first, last, tiles.transposed, t0, n_features, scratch.gradient, offsets[0])
-    dense.transpose(scratch.u, np.int64(0), n_splits, tiles.transposed, t0)
-    first, last = structure.first_leaf[begin] - leaf0, structure.first_leaf[end] - leaf0
-    dense.add_outer(scratch.h, first, last, tiles.transposed, t0, n_splits, scratch.gradient, offsets[2])
+def step_of_full_w2(structure, block, offsets, weights, scratch, tiles, plan, rate, step, chunks, worker, workers):  # type: ignore[no-untyped-def]
+    """Add the gradients of this worker's rows of a full w2, and move these when the minibatch is complete.
+
+    A few rows at a time: the matrix is too large for the cache, and so is its gradient. `chunks` says whether this is
+    the only chunk of its minibatch, and whether it is the last. The gradient of an only chunk is never written to
+    memory: the next rows take the place of those that are done.
+    """
+    first_tree, last_tree = structure.block_tree[block], structure.block_tree[block + 1]
+    n_splits = structure.first_split[last_tree] - structure.first_split[first_tree]
+    n_leaves = structure.first_leaf[last_tree] - structure.first_leaf[first_tree]
+    (alone, complete), abreast = chunks, dense.rows_abreast(n_splits)
+    first, last = _share(n_leaves, worker, workers, abreast)
+    t0 = dense.first_tile(structure, n_splits, worker)
+    rate2, shift = plan.rates[1] * rate, structure.first_parameter[block]
+    for r in range(first, last, abreast):
+        end = r + abreast if r + abreast < last else last
+        start = offsets[2] + (first if alone else r) * n_splits
+        dense.add_outer(
+            scratch.h, r, end, scratch.u, np.int64(0), tiles.transposed, t0, n_splits, scratch.gradient, start
+        )
+        if complete:
+            stop, moved = start + (end - r) * n_splits, shift + (r - first if alone else 0) * n_splits
+            adam(weights, scratch.gradient, moved, start, stop, rate2, step, plan, plan.weight_decay)
 
 
 @part
-def update_block(structure, block, offsets, weights, scratch, plan, rate, step, worker, workers):  # type: ignore[no-untyped-def]
-    """Move the parameters of this worker's trees one step of Adam."""
+def update_block(structure, block, offsets, weights, scratch, plan, rate, step, sums, worker, workers):  # type: ignore[no-untyped-def]
+    """Move the parameters of this worker's trees one step of Adam; but not a full w2.
+
+    Tree by tree: a number at the end of a stretch may be rounded differently from one in its middle, so the stretches
+    must not depend on the number of workers.
+    """
     first_tree, last_tree = structure.block_tree[block], structure.block_tree[block + 1]
-    n_trees, outputs = last_tree - first_tree, structure.n_outputs
-    begin, end = first_tree + n_trees * worker // workers, first_tree + n_trees * (worker + 1) // workers
-    split0, leaf0 = structure.first_split[first_tree], structure.first_leaf[first_tree]
-    s0, s1 = structure.first_split[begin] - split0, structure.first_split[end] - split0
-    l0, l1 = structure.first_leaf[begin] - leaf0, structure.first_leaf[end] - leaf0
-    if structure.full:
-        width, n_splits = structure.n_features, structure.first_split[last_tree] - split0
-        c0, c1 = l0 * n_splits, l1 * n_splits
-    else:
-        width, connection0 = 1, structure.first_connection[split0]
-        c0 = structure.first_connection[split0 + s0] - connection0
-        c1 = structure.first_connection[split0 + s1] - connection0
+    begin, end = _share(last_tree - first_tree, worker, workers, 1)
     w1, b1, w2, b2, w_out, b_out, _ = offsets
-    shift, p, g = structure.first_parameter[block], weights.parameters, scratch.gradient
-    rate1, rate2, rate3 = plan.rates[0] * rate, plan.rates[1] * rate, plan.rates[2] * rate
-    adam(weights, g, shift, w1 + s0 * width, w1 + s1 * width, rate1, step, plan, plan.weight_decay)
-    adam(weights, g, shift, b1 + s0, b1 + s1, rate1, step, plan, plan.weight_decay)
-    adam(weights, g, shift, w2 + c0, w2 + c1, rate2, step, plan, plan.weight_decay)
-    adam(weights, g, shift, b2 + l0, b2 + l1, rate2, step, plan, plan.weight_decay)
-    before, after = np.empty(outputs), np.empty(outputs)
-    for tree in range(begin, end):
-        o0 = w_out + (structure.first_leaf[tree] - leaf0) * outputs
-        o1 = w_out + (structure.first_leaf[tree + 1] - leaf0) * outputs
-        column_sums(p, shift + o0, shift + o1, outputs, before)
-        adam(weights, g, shift, o0, o1, rate3, step, plan, plan.weight_decay)
-        column_sums(p, shift + o0, shift + o1, outputs, after)
-        bias = b_out + (tree - first_tree) * outputs
-        adam(weights, g, shift, bias, bias + outputs, rate3, step, plan, 0.0)
-        for o in range(outputs):  # what stands there is b_out - sum(w_out)
-            p[shift + bias + o] += np.float32(before[o] - after[o])
+    split0, leaf0 = structure.first_split[first_tree], structure.first_leaf[first_tree]
+    width, outputs = (structure.n_features if structure.full else 1), structure.n_outputs
+    shift, p = structure.first_parameter[block], weights.parameters
+    for tree in range(first_tree + begin, first_tree + end):
+        s0, s1 = structure.first_split[tree] - split0, structure.first_split[tree + 1] - split0
+        l0, l1 = structure.first_leaf[tree] - leaf0, structure.first_leaf[tree + 1] - leaf0
+        c0 = structure.first_connection[split0 + s0] - structure.first_connection[split0]
+        c1 = c0 if structure.full else structure.first_connection[split0 + s1] - structure.first_connection[split0]
+        o0, o1, bias = w_out + l0 * outputs, w_out + l1 * outputs, b_out + (tree - first_tree) * outputs
+        for o in range(outputs):
+            sums[o] = column_sum(p, shift + o0 + o, shift + o1, outputs)
+        starts = w1 + s0 * width, b1 + s0, w2 + c0, b2 + l0, o0, bias
+        stops = w1 + s1 * width, b1 + s1, w2 + c1, b2 + l1, o1, bias + outputs
+        for i in range(6):
+            decay = plan.weight_decay if i < 5 else 0.0
+            adam(weights, scratch.gradient, shift, starts[i], stops[i], plan.rates[i // 2] * rate, step, plan, decay)
+        for o in range(outputs):  # what stands at `bias` is b_out - sum(w_out)
+            p[shift + bias + o] += np.float32(sums[o] - column_sum(p, shift + o0 + o, shift + o1, outputs))
 
 
 @kernel
@@ -126,49 +161,52 @@ def train_epoch(  # type: ignore[no-untyped-def]
 ):
     """Train the given blocks for one epoch; the step size is multiplied by rate0 at its start, rate1 at its end.
 
-    `loss` (blocks of the network,) receives each block's mean training loss, taken as the epoch went on.
+    `loss` (blocks of the network,) receives each block's mean training loss, taken as the epoch went on. With JUDGE for
+    an epoch, rows are taken in their order, nothing is learned, and `loss` receives sums.
     """
-    batch = np.empty(LANES, np.int64)
-    weight = np.empty(LANES, np.float32)
-    shape = structure.n_outputs, LANES
-    target, prediction = np.empty(shape, np.float32), np.empty(shape, np.float32)
-    slope, own_slope = np.empty(shape, np.float32), np.empty(shape, np.float32)
+    learning, n_outputs, X, score = epoch != JUDGE, structure.n_outputs, rows.X, scratch.score
+    batch, sums = np.empty(LANES, np.int64), np.empty(n_outputs)
+    buffer = np.empty((1 + 4 * n_outputs, LANES), np.float32)
+    weight, target, prediction = buffer[0], buffer[1 : 1 + n_outputs], buffer[1 + n_outputs : 1 + 2 * n_outputs]
+    slope, own_slope = buffer[1 + 2 * n_outputs : 1 + 3 * n_outputs], buffer[1 + 3 * n_outputs :]
     for block in blocks:
-        offsets = layer_offsets(structure, block)
-        shift, n_parameters = structure.first_parameter[block], offsets[6]
-        p = weights.parameters[shift : shift + n_parameters]
+        offsets, shift = layer_offsets(structure, block), structure.first_parameter[block]
+        p = weights.parameters[shift : shift + offsets[6]]
         n_trees = structure.block_tree[block + 1] - structure.block_tree[block]
-        half_rows = n_trees * structure.n_outputs
-        n = rows.end[block] - rows.begin[block]
+        n, step, sum_, weight_sum, chunk = rows.end[block] - rows.begin[block], weights.steps[block], 0.0, 0.0, 0
         order = np.empty(n, np.int64)
-        shuffle(order, seed, epoch, block)
-        for i in range(n):
-            order[i] += rows.begin[block]
-        sum_, weight_sum, chunk = 0.0, 0.0, 0
-        for first in range(0, n, plan.batch_size):
-            last = min(first + plan.batch_size, n)
+        _entries(order, rows.begin[block], learning, seed, epoch, block)
+        size = n if n > 0 and not learning else plan.batch_size
+        for first in range(0, n, size):
+            last = min(first + size, n)
+            step += 1
+            rate = rate0 + (rate1 - rate0) * last / n
             for start in range(first, last, LANES):
-                half = chunk % 2 * half_rows  # a fast thread writes here while a slow one still reads the other half
+                half = chunk % 2 * n_trees * n_outputs  # a fast thread writes one while a slow one reads the other
                 chunk += 1
                 fill_batch(rows, order, start, min(start + LANES, last), batch, weight, target)
-                forward_block(
-                    structure, block, offsets, p, rows.X, batch, scratch, tiles, half, worker, workers, counters
-                )
+                forward_block(structure, block, offsets, p, X, batch, scratch, tiles, half, worker, workers, counters)
                 meet(counters, workers)
-                output.combine(structure, n_trees, scratch.score, half, prediction)
-                sum_ += batch_loss(plan.loss, plan.loss_parameter, prediction, target, weight, last - first, slope)
-                for lane in range(LANES):
-                    weight_sum += np.float64(weight[lane])
-                backward_block(
-                    structure, block, offsets, p, scratch, tiles, half, slope, own_slope, worker, workers, counters
-                )
-            rate = rate0 + (rate1 - rate0) * last / n
-            step = weights.steps[block] + 1 + first // plan.batch_size
-            update_block(structure, block, offsets, weights, scratch, plan, rate, step, worker, workers)
-            if plan.bound > 0.0:
-                n_leaves = offsets[4] - offsets[3]
-                project(p, offsets, structure.n_outputs, plan.bound * n_leaves)
+                output.combine(structure, n_trees, score, half, prediction)
+                if plan.loss == SQUARED_ERROR:
+                    sum_ += output.squared_error(prediction, target, weight, last - first, slope)
+                else:
+                    sum_ += batch_loss(plan.loss, plan.loss_parameter, prediction, target, weight, last - first, slope)
+                weight_sum += total(load(weight, 0))
+                if learning:
+                    backward_block(
+                        structure, block, offsets, p, scratch, tiles, half, slope, own_slope, worker, workers, counters
+                    )
+                if learning and tiles is not None:
+                    chunks = last - first <= LANES, start + LANES >= last
+                    step_of_full_w2(
+                        structure, block, offsets, weights, scratch, tiles, plan, rate, step, chunks, worker, workers
+                    )
+            if learning:
+                update_block(structure, block, offsets, weights, scratch, plan, rate, step, sums, worker, workers)
+                if plan.bound > 0.0:
+                    project(p, offsets, n_outputs, plan.bound * (offsets[4] - offsets[3]))
         meet(counters, workers)
         if worker == 0:
-            loss[block] = sum_ / weight_sum
-            weights.steps[block] += (n + plan.batch_size - 1) // plan.batch_size
+            loss[block] = sum_ / weight_sum if learning else sum_
+            weights.steps[block] = step if learning else weights.steps[block]

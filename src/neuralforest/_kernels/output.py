@@ -4,7 +4,7 @@ import numpy as np
 
 from neuralforest._kernels._jit import part
 from neuralforest._kernels.arguments import SOFTMAX
-from neuralforest._kernels.lanes import LANES, fill, load, store, total
+from neuralforest._kernels.lanes import fill, load, store, total
 
 _ONE, _ZERO = np.float32(1.0), np.float32(0.0)
 
@@ -12,7 +12,7 @@ _ONE, _ZERO = np.float32(1.0), np.float32(0.0)
 @part
 def _softmax(score, row, n):  # type: ignore[no-untyped-def]
     """Turn n rows of scores into probabilities, lane by lane."""
-    for lane in range(LANES):
+    for lane in range(score.shape[1]):
         highest = score[row, lane]
         for o in range(row + 1, row + n):
             highest = max(highest, score[o, lane])
@@ -52,6 +52,19 @@ def combine(structure, n_trees, score, half, prediction):  # type: ignore[no-unt
         for tree in range(n_trees):
             a = a + load(score, half + tree * n_outputs + o)
         store(prediction, o, a * factor)
+
+
+@part
+def squared_error(prediction, target, weight, rows, slope):  # type: ignore[no-untyped-def]
+    """Do what `losses.batch_loss` does, for the usual loss without a loop over lanes."""
+    outputs = len(prediction)
+    own, sum_ = load(weight, 0), 0.0
+    for o in range(outputs):
+        residual = load(prediction, o) - load(target, o)
+        weighted = residual * own
+        sum_ += total(weighted * residual)
+        store(slope, o, weighted * np.float32(2.0 / (outputs * rows)))
+    return sum_ / outputs
 
 
 @part

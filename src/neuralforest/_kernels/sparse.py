@@ -4,9 +4,10 @@ import numpy as np
 
 from neuralforest._kernels._jit import part
 from neuralforest._kernels.activations import tanh
-from neuralforest._kernels.lanes import LANES, fill, load, store, total, where_missing
+from neuralforest._kernels.lanes import fill, load, store, total, where_missing
 
 _ONE, _ZERO = np.float32(1.0), np.float32(0.0)
+_U = np.uint64  # of an index in an inner loop: a signed one is checked for being negative
 
 
 @part
@@ -22,7 +23,7 @@ def forward(structure, first_tree, tree, offsets, p, X, batch, scratch):  # type
     for i in range(structure.first_input[tree], structure.first_input[tree + 1]):
         feature = structure.inputs[i]
         row = i - structure.first_input[first_tree]
-        for lane in range(LANES):
+        for lane in range(len(batch)):
             x[row, lane] = X[batch[lane], feature]
     for leaf in range(leaf0, leaf0 + stop - start + 1):
         store(h, leaf, fill(p[b2 + leaf]))
@@ -32,10 +33,10 @@ def forward(structure, first_tree, tree, offsets, p, X, batch, scratch):  # type
         uk = tanh((xk * p[w1 + unit] + p[b1 + unit]) * structure.contrast1)
         uk = where_missing(xk, structure.missing[k], uk)
         store(u, unit, uk)
-        begin, end = structure.begin[k], structure.end[k]
-        weight = run0 + structure.first_connection[k] - begin
+        begin, end = _U(structure.begin[k]), _U(structure.end[k])
+        weight = _U(run0 + structure.first_connection[k]) - begin
         for leaf in range(begin, end):
-            store(h, leaf0 + leaf, load(h, leaf0 + leaf) + uk * p[weight + leaf])
+            store(h, _U(leaf0) + leaf, load(h, _U(leaf0) + leaf) + uk * p[weight + leaf])
     for leaf in range(leaf0, leaf0 + stop - start + 1):
         store(h, leaf, tanh(load(h, leaf) * structure.contrast2))
 
@@ -53,10 +54,10 @@ def backward(structure, first_tree, tree, offsets, p, scratch):  # type: ignore[
         unit = k - origin
         uk = load(u, unit)
         du = fill(_ZERO)
-        begin, end = structure.begin[k], structure.end[k]
-        weight = run0 + structure.first_connection[k] - begin
+        begin, end = _U(structure.begin[k]), _U(structure.end[k])
+        weight = _U(run0 + structure.first_connection[k]) - begin
         for leaf in range(begin, end):
-            slope = load(h, leaf0 + leaf)
+            slope = load(h, _U(leaf0) + leaf)
             du = du + slope * p[weight + leaf]
             gradient[weight + leaf] += total(uk * slope)
         du = du * (_ONE - uk * uk) * structure.contrast1
