@@ -104,7 +104,11 @@ def test_arrays_have_fixed_dtypes_and_cannot_be_written():
 
 def test_the_base_score_is_zero_unless_given():
     assert build().base_score.tolist() == [0.0]
-    assert build(base_score=[2.5]).base_score.tolist() == [2.5]
+    assert build(base_score=[2.5], aggregation="sum").base_score.tolist() == [2.5]
+
+
+def test_the_base_score_of_a_mean_belongs_into_its_leaves():
+    assert "base_score must be 0 for a mean of trees, got [2.5]" in message(base_score=[2.5])
 
 
 def test_trees_of_one_leaf_need_no_splits():
@@ -222,7 +226,7 @@ def test_other_slices_are_refused(cut):
 
 
 def test_a_pickle_holds_everything():
-    ensemble = build(classes=["a"], feature_names=("u", "v"), base_score=[0.5])
+    ensemble = build(feature_names=("u", "v"), base_score=[0.5], aggregation="sum")
     copy = pickle.loads(pickle.dumps(ensemble))
     for name, value in vars(ensemble).items():
         np.testing.assert_array_equal(getattr(copy, name), value)

@@ -85,7 +85,7 @@ class TreeEnsemble:
     n_features : int
     aggregation : "mean" or "sum"
     base_score : float64 array (outputs,)
-        Added to the aggregate.
+        Added to a sum of trees; 0 for a mean.
     link : "identity", "log", "logit", "softmax" or "probit"
         What the aggregate is: the prediction, its logarithm, a log-odds, scores of classes, a normal quantile.
     compare_dtype : "float32" or "float64"
@@ -349,6 +349,10 @@ def _check_values(e: TreeEnsemble) -> None:
     for name in ("value", "weight", "base_score"):
         if not np.isfinite(getattr(e, name)).all():
             raise InvalidEnsembleError(f"{name} must be finite, got NaN or infinity")
+    if e.aggregation == "mean" and e.base_score.any():
+        raise InvalidEnsembleError(
+            f"base_score must be 0 for a mean of trees, got {e.base_score}: add it to the values of the leaves"
+        )
     for name, allowed in (
         ("aggregation", ("mean", "sum")),
         ("link", ("identity", "log", "logit", "softmax", "probit")),

@@ -318,7 +318,6 @@ class ForestNetwork:
     def _finish(self, out: NDArray[np.float64], blocks: NDArray[np.int64]) -> NDArray[np.float64]:
         if self.ensemble.aggregation == "mean":
             out /= np.isin(self._block_of_tree, blocks).sum()
-            out += self.ensemble.base_score
         elif self.hard.all():
             out += self.ensemble.base_score  # soft blocks carry it themselves
         if self.soft is not None and self.structure.head == SOFTMAX and not self.hard[blocks].all():
