@@ -10,21 +10,26 @@ _TINY = np.float32(1.2e-38)  # below this, numbers are no longer normal
 
 
 @part
+def pull_to_start(weights, first, last, pull):  # type: ignore[no-untyped-def]
+    """Take from parameters first to last - 1 a share of the way to where they started."""
+    p, origin = weights.parameters, weights.start
+    for i in range(_U(first), _U(last if pull > 0.0 else first)):
+        p[i] -= _F(pull) * (p[i] - origin[i])
+
+
+@part
 def adam(weights, gradient, shift, start, stop, rate, step, plan, decay):  # type: ignore[no-untyped-def]
     """Move parameters start to stop - 1 of a block (which begins at `shift`) one step, and clear their gradient.
 
     Decay pulls them towards where they started, apart from the gradient: a tree's weights have no reason to be near 0.
     """
+    pull_to_start(weights, shift + start, shift + stop, rate * decay)
     p, m, v = weights.parameters, weights.first_moment, weights.second_moment
     beta1, beta2, epsilon = _F(plan.beta1), _F(plan.beta2), _F(plan.epsilon)
     keep1, keep2 = _F(1.0 - plan.beta1), _F(1.0 - plan.beta2)
-    size = _F(rate / (1.0 - plan.beta1**step))
-    spread = _F(1.0 / np.sqrt(1.0 - plan.beta2**step))
+    power = np.float64(step)  # a power with a whole number might raise: see epoch.py
+    size, spread = _F(rate / (1.0 - plan.beta1**power)), _F(1.0 / np.sqrt(1.0 - plan.beta2**power))
     begin, end, offset = _U(start), _U(stop), _U(shift)
-    if decay > 0.0:
-        pull = _F(rate * decay)
-        for i in range(begin, end):
-            p[offset + i] -= pull * (p[offset + i] - weights.start[offset + i])
     for i in range(begin, end):
         g, j = gradient[i], offset + i
         first = beta1 * m[j] + keep1 * g

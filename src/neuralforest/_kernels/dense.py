@@ -124,9 +124,7 @@ def transpose(source, origin, n, target, target0):  # type: ignore[no-untyped-de
 
     The last tile may begin before the one before it ends; then the rows that both would hold are 0 in the last.
     """
-    if n < LANES:
-        return
-    for tile in range(0, n, LANES):
+    for tile in range(0, n if n >= LANES else 0, LANES):
         row = min(tile, n - LANES)
         for lane in range(LANES):
             for j in range(_U(target.shape[1])):
@@ -138,13 +136,12 @@ def transpose(source, origin, n, target, target0):  # type: ignore[no-untyped-de
 @part
 def add_outer(slope, first, last, source, origin, transposed, tile0, width, gradient, weight):  # type: ignore[no-untyped-def]
     """Add slope @ source.T, rows first to last - 1, to the gradient: `width` columns, the first row at `weight`."""
-    if width < LANES:
-        for r in range(first, last):
-            s, w = load(slope, r), _U(weight + (r - first) * width)
-            for j in range(_U(width)):
-                gradient[w + j] += total(s * load(source, _U(origin) + j))
-        return
-    for tile in range(0, width, LANES):
+    few = width if width < LANES else 0
+    for r in range(first, last if few else first):
+        s, w = load(slope, r), _U(weight + (r - first) * width)
+        for j in range(_U(few)):
+            gradient[w + j] += total(s * load(source, _U(origin) + j))
+    for tile in range(0, width - few, LANES):
         w = weight + min(tile, width - LANES)
         r = first
         while r + ABREAST <= last:

@@ -4,6 +4,11 @@ A minibatch is handled in chunks of 32 rows; the lanes of a last, shorter chunk 
 Threads may share a block (joint training): each has its own trees, or in the hidden layers of a full network its own
 groups of units, and meets the others in `meet`. How a number is computed does not depend on how many threads there are,
 so the result does not either.
+
+Numba counts the references to an array when a part is entered and left, unless it can see that the counts cancel: a
+part needs one way out (no early return, no power or tuple index that may raise, no range whose step may be 0), and no
+array that only one of its branches uses. Otherwise a step pays for a hundred atomic operations, on counters that all
+threads share; `NRT_incref` in `part.overloads[...].library.get_llvm_str()` gives it away.
 """
 
 import numpy as np
@@ -114,15 +119,17 @@ def step_of_full_w2(structure, block, offsets, weights, scratch, tiles, plan, ra
     first, last = _share(n_leaves, worker, workers, abreast)
     t0 = dense.first_tile(structure, n_splits, worker)
     rate2, shift = plan.rates[1] * rate, structure.first_parameter[block]
-    for r in range(first, last, abreast):
+    r = first
+    while r < last:
         end = r + abreast if r + abreast < last else last
         start = offsets[2] + (first if alone else r) * n_splits
+        stop = start + (end - r) * n_splits
         dense.add_outer(
             scratch.h, r, end, scratch.u, np.int64(0), tiles.transposed, t0, n_splits, scratch.gradient, start
         )
-        if complete:
-            stop, moved = start + (end - r) * n_splits, shift + (r - first if alone else 0) * n_splits
-            adam(weights, scratch.gradient, moved, start, stop, rate2, step, plan, plan.weight_decay)
+        moved = shift + (r - first if alone else 0) * n_splits
+        adam(weights, scratch.gradient, moved, start, stop if complete else start, rate2, step, plan, plan.weight_decay)
+        r = end
 
 
 @part
@@ -146,11 +153,19 @@ def update_block(structure, block, offsets, weights, scratch, plan, rate, step, 
         o0, o1, bias = w_out + l0 * outputs, w_out + l1 * outputs, b_out + (tree - first_tree) * outputs
         for o in range(outputs):
             sums[o] = column_sum(p, shift + o0 + o, shift + o1, outputs)
-        starts = w1 + s0 * width, b1 + s0, w2 + c0, b2 + l0, o0, bias
-        stops = w1 + s1 * width, b1 + s1, w2 + c1, b2 + l1, o1, bias + outputs
-        for i in range(6):
-            decay = plan.weight_decay if i < 5 else 0.0
-            adam(weights, scratch.gradient, shift, starts[i], stops[i], plan.rates[i // 2] * rate, step, plan, decay)
+        for layer in range(6):
+            if layer == 0:
+                start, stop = w1 + s0 * width, w1 + s1 * width
+            elif layer == 1:
+                start, stop = b1 + s0, b1 + s1
+            elif layer == 2:
+                start, stop = w2 + c0, w2 + c1
+            elif layer == 3:
+                start, stop = b2 + l0, b2 + l1
+            else:
+                start, stop = (o0, o1) if layer == 4 else (bias, bias + outputs)
+            decay = plan.weight_decay if layer < 5 else 0.0
+            adam(weights, scratch.gradient, shift, start, stop, plan.rates[layer // 2] * rate, step, plan, decay)
         for o in range(outputs):  # what stands at `bias` is b_out - sum(w_out)
             p[shift + bias + o] += np.float32(sums[o] - column_sum(p, shift + o0 + o, shift + o1, outputs))
 
@@ -165,10 +180,9 @@ def train_epoch(  # type: ignore[no-untyped-def]
     an epoch, rows are taken in their order, nothing is learned, and `loss` receives sums.
     """
     learning, n_outputs, X, score = epoch != JUDGE, structure.n_outputs, rows.X, scratch.score
-    batch, sums = np.empty(LANES, np.int64), np.empty(n_outputs)
-    buffer = np.empty((1 + 4 * n_outputs, LANES), np.float32)
-    weight, target, prediction = buffer[0], buffer[1 : 1 + n_outputs], buffer[1 + n_outputs : 1 + 2 * n_outputs]
-    slope, own_slope = buffer[1 + 2 * n_outputs : 1 + 3 * n_outputs], buffer[1 + 3 * n_outputs :]
+    batch, weight, sums = np.empty(LANES, np.int64), np.empty(LANES, np.float32), np.empty(n_outputs)
+    target, prediction = np.empty((n_outputs, LANES), np.float32), np.empty((n_outputs, LANES), np.float32)
+    slope, own_slope = np.empty((n_outputs, LANES), np.float32), np.empty((n_outputs, LANES), np.float32)
     for block in blocks:
         offsets, shift = layer_offsets(structure, block), structure.first_parameter[block]
         p = weights.parameters[shift : shift + offsets[6]]

@@ -70,18 +70,15 @@ def squared_error(prediction, target, weight, rows, slope):  # type: ignore[no-u
 @part
 def score_slopes(structure, n_trees, place, score, half, slope, target):  # type: ignore[no-untyped-def]
     """Fill `target` (outputs, LANES) with the slopes of one tree's score, given those of the prediction."""
-    n_outputs = structure.n_outputs
-    if structure.head != SOFTMAX:
-        for o in range(n_outputs):
-            store(target, o, load(slope, o))
-        return
-    row = half + place * n_outputs
-    factor = _ONE / np.float32(n_trees)
-    mean = fill(_ZERO)
-    for o in range(n_outputs):
+    softmax, row = structure.head == SOFTMAX, half + place * structure.n_outputs
+    factor, mean = _ONE / np.float32(n_trees), fill(_ZERO)
+    for o in range(structure.n_outputs if softmax else 0):
         mean = mean + load(slope, o) * load(score, row + o)
-    for o in range(n_outputs):
-        store(target, o, (load(slope, o) - mean) * load(score, row + o) * factor)
+    for o in range(structure.n_outputs):
+        own = load(slope, o)
+        if softmax:
+            own = (own - mean) * load(score, row + o) * factor
+        store(target, o, own)
 
 
 @part

@@ -44,13 +44,14 @@ class History:
 
     def followed_by(self, more: "History") -> "History":
         """Return the history of a training that went on from where this one ended, on the same rows."""
-        kept_before = (more.best_epoch == 0) & (self.best_epoch >= 0)
+        # Where the trees were kept, the best state of their network went on all the same.
+        before = np.where(np.isnan(self.validation_loss), np.inf, self.validation_loss).argmin(axis=0)
         later = np.where(more.best_epoch < 0, more.best_epoch, self.n_epochs + more.best_epoch)
         return History(
             training_loss=np.vstack([self.training_loss, more.training_loss]),
             validation_loss=np.vstack([self.validation_loss, more.validation_loss[1:]]),
             forest_loss=more.forest_loss,
-            best_epoch=np.where(kept_before, self.best_epoch, later),
+            best_epoch=np.where(more.best_epoch == 0, before, later),
             seconds=np.concatenate([self.seconds, more.seconds]),
         )
 
