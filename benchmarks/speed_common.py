@@ -1,4 +1,4 @@
-"""What the speed benchmarks share: rows of the table, a clock that is fair on a busy machine, and forests of any shape."""
+"""What the speed benchmarks share: rows of the table, a clock that is fair on a busy machine, forests of any shape."""
 
 import time
 from collections.abc import Callable, Iterator

@@ -1,124 +1,70 @@
-"""How time and memory grow, the first call, and the exact network against its forest: numbers for benchmarks.speed."""
+"""How time and memory of sparse training grow with rows, trees, depth and features."""
 
-import os
-import subprocess
-import sys
-import tempfile
-import time
 import tracemalloc
 from collections.abc import Iterator
+from contextlib import ExitStack
+from itertools import pairwise
 
 import numpy as np
-from sklearn.datasets import make_friedman1
-from sklearn.ensemble import RandomForestRegressor
 
-import neuralforest as nf
-from neuralforest.readers import read_ensemble
-from neuralforest.training import BlockRows, Settings, TrainingData, train
-
-Numbers = tuple[str, float, float, float, str]  # what, ours, theirs, ratio, target
-
-_FIRST_CALL = """
-import time
-started = time.perf_counter()
-import neuralforest as nf
-imported = time.perf_counter()
-from sklearn.datasets import make_friedman1
-X, y = make_friedman1(100, random_state=0)
-nf.NeuralForestRegressor(max_epochs=1, connectivity={connectivity!r}, random_state=0).fit(X, y).predict(X)
-print(imported - started, time.perf_counter() - imported)
-"""
+from benchmarks.speed_common import FEATURES, Row, clocked, complete_forest, contest, epochs, seconds, training_data
+from neuralforest.ensemble import TreeEnsemble
+from neuralforest.network import ForestNetwork
+from neuralforest.structure import Training, build_scratch
+from neuralforest.training import Settings, train
 
 
-def measurements(turns: int, quick: bool) -> Iterator[Numbers]:
-    """Yield all of them."""
-    yield from _growth(turns, quick)
-    yield _memory()
-    yield from _first_call()
-    yield from _exact(quick)
+def rows(quick: bool) -> Iterator[Row]:
+    rounds = 3 if quick else 9
+    largest = 32_000 if quick else 100_000
+    trainings: tuple[Training, ...] = ("independent", "joint")
+    for training in trainings:
+        cases = {n: (complete_forest(10), n) for n in (1_000, 10_000, largest)}
+        yield from _growth(f"{training}: rows", training, cases, rounds, bound=1.15)
+        cases = {n: (complete_forest(n), 1_000) for n in (10, 100, 300)}
+        yield from _growth(f"{training}: trees", training, cases, rounds, bound=1.15)
+    # A connection is not all that costs: a split and a leaf have a tanh each, a deep tree more connections for them.
+    cases = {n: (complete_forest(10, depth=n), 1_000) for n in (4, 6, 8, 10)}
+    yield from _growth("independent: depth", "independent", cases, rounds)
+    cases = {n: (complete_forest(10, n_features=n), 1_000) for n in (FEATURES, 100, 1_000)}
+    yield from _growth("independent: features", "independent", cases, rounds)
+    for training in trainings:
+        yield _memory(training)
 
 
-def _growth(turns: int, quick: bool) -> Iterator[Numbers]:
-    """Yield time per row, and per connection, of large fits against small ones; 1 is linear."""
-    from benchmarks.speed import best_of, complete_forest, epochs_of, made_up_rows
-
-    many = 30_000 if quick else 100_000
-    network = complete_forest(10).soften()
-    few_rows, many_rows = (epochs_of(network, *made_up_rows(n), threads=1) for n in (1_000, many))
-    small, large = best_of(turns, lambda: min(few_rows() for _ in range(5)) / 1_000, lambda: many_rows() / many)
-    yield f"sparse: seconds per row, {many:,} rows against 1,000", large, small, large / small, "<= 1.15"
-    for what, few, lots in (
-        ("300 trees against 10", complete_forest(10), complete_forest(300)),
-        ("depth 10 against 6", complete_forest(10), complete_forest(10, depth=10)),
-        ("100 features against 8", complete_forest(10), complete_forest(10, n_features=100)),
-    ):
-        times = []
-        for hard in (few, lots):
-            epoch = epochs_of(hard.soften(), *made_up_rows(1_000, hard.ensemble.n_features), threads=1)
-            connections = hard.ensemble.first_connection[-1]
-            times.append(best_of(turns, epoch)[0] / connections)
-        yield f"sparse: seconds per connection, {what}", times[1], times[0], times[1] / times[0], "<= 1.15"
+def _growth(
+    what: str,
+    training: Training,
+    cases: dict[int, tuple[TreeEnsemble, int]],
+    rounds: int,
+    bound: float | None = None,
+) -> Iterator[Row]:
+    """Compare the time per row and connection of each case with that of the case before it."""
+    with ExitStack() as stack:
+        contestants = {}
+        for n, (ensemble, n_rows) in cases.items():
+            epoch = stack.enter_context(epochs(ensemble, training, "sparse", n_rows, 1))
+            contestants[str(n)] = clocked(epoch, n_rows * int(ensemble.first_connection[-1]), at_least=0.02)
+        best = contest(contestants, rounds)
+    for before, after in pairwise(cases):
+        ours, theirs = best[str(after)], best[str(before)]
+        label = f"time per row and connection, {what} {after} against {before}"
+        yield Row(label, seconds(ours), seconds(theirs), ours / theirs, at_most=bound)
 
 
-def _memory() -> Numbers:
-    """Return the peak of what a sparse fit allocates, in bytes per parameter."""
-    from benchmarks.speed import complete_forest, made_up_rows
-
-    network = complete_forest(100, depth=10).soften()
-    X, y = made_up_rows(256)
-    rows = BlockRows.shared(np.arange(len(X)), np.ones(len(X)), network.n_blocks)
-    data, settings = TrainingData(X, y, rows, rows), Settings(max_epochs=2)
-    train(network, data, settings)
+def _memory(training: Training) -> Row:
+    """Compare the most memory that a fit takes with six float32 numbers a parameter, plus a minibatch's buffers."""
+    ensemble = complete_forest(100, depth=8)
+    network = ForestNetwork(ensemble).soften(training=training, connectivity="sparse")
+    data = training_data(network, 256)
+    settings = Settings(max_epochs=2)
+    train(network, data, settings, n_jobs=1)  # compiles; and what it allocates once for all does not count
+    scratch, _ = build_scratch(network.structure)
+    buffers = sum(np.asarray(part).nbytes for part in scratch)
     tracemalloc.start()
-    train(network, data, settings)
+    train(network, data, settings, n_jobs=1)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert network.soft is not None
-    share = peak / network.soft.parameters.nbytes
-    return "sparse: peak extra memory, in copies of the parameters (seconds mean copies)", share, 1.0, share, "<= 6"
-
-
-def _first_call() -> Iterator[Numbers]:
-    """Yield the seconds of a first small fit in a new process with an empty cache, and of the import."""
-    for connectivity in ("sparse", "full"):
-        with tempfile.TemporaryDirectory() as folder:
-            environment = os.environ | {"NUMBA_CACHE_DIR": folder}
-            command = [sys.executable, "-c", _FIRST_CALL.format(connectivity=connectivity)]
-            output = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
-        imported, fitted = map(float, output.split())
-        yield f"{connectivity}: first fit, cold cache, with compilation", fitted, imported, fitted, "<= 10"
-
-
-def _exact(quick: bool) -> Iterator[Numbers]:
-    """Yield conversion and prediction of the exact network against its forest."""
-    X, y = make_friedman1(20_000, n_features=10, noise=1.0, random_state=0)
-    n_trees = 50 if quick else 200
-    started = time.perf_counter()
-    forest = RandomForestRegressor(n_trees, n_jobs=2, random_state=0).fit(X, y)
-    fit = time.perf_counter() - started
-    read_ensemble(forest)  # compiles
-    started = time.perf_counter()
-    ensemble = read_ensemble(forest)
-    reading = time.perf_counter() - started
-    yield f"reading {n_trees} fully grown trees, share of fit time", reading, fit, reading / fit, "<= 0.05"
-    arrays = [value for value in vars(ensemble).values() if isinstance(value, np.ndarray)]
-    size = sum(array.nbytes for array in arrays) / (4 * ensemble.first_connection[-1])
-    yield "their memory / (4 bytes x sum of leaf depths) (seconds mean ratios)", size, 1.0, size, "<= 2"
-    network = nf.ForestNetwork(ensemble)
-    rows = np.random.default_rng(0).random((100_000, 10))
-    for threads in (1, 2):
-        forest.n_jobs = threads
-        times = []
-        for predict in (lambda: network.predict(rows, n_jobs=threads), lambda: forest.predict(rows)):  # noqa: B023
-            predict()
-            started = time.perf_counter()
-            predict()
-            times.append(time.perf_counter() - started)
-        yield f"hard predict, 100,000 rows, {threads} threads", times[0], times[1], times[1] / times[0], ">= 1"
-    times = []
-    for single in (lambda: network.predict(rows[:1]), lambda: forest.predict(rows[:1])):
-        started = time.perf_counter()
-        for _ in range(20):
-            single()
-        times.append((time.perf_counter() - started) / 20)
-    yield "hard predict, one row", times[0], times[1], times[1] / times[0], ">= 10"
+    allowed = 6 * 4 * network.n_parameters + buffers
+    label = f"peak memory of a fit, {training} sparse: 6 floats a parameter + minibatch buffers"
+    return Row(label, f"{peak / 1e6:.1f} MB", f"{allowed / 1e6:.1f} MB", peak / allowed, at_most=1.0)
