@@ -3,8 +3,8 @@
     python -m benchmarks.speed [--quick] [--only training growth cold hard]
 
 Contestants run in turns and the best time of each counts, so that a machine with other work on it gives the same
-ratios, if not the same times. The column `theirs` holds what the row names after the colon. The table is also written to
-`benchmarks/results/speed.md`; a part of it (--only) is not.
+ratios, if not the same times. The column `theirs` holds what the row names after the colon. The table is also written
+to `benchmarks/results/speed.md`; a part of it (--only) is not.
 """
 
 import argparse

@@ -34,8 +34,8 @@ def rows(quick: bool) -> Iterator[Row]:
     one = queries[:1]
     contestants = {"ours": clocked(lambda: network.predict(one), 1), "theirs": clocked(lambda: forest.predict(one), 1)}
     best = contest(contestants, 5)
-    yield Row("hard predict, one row: the forest", *map(seconds, (best["ours"], best["theirs"])),
-              best["theirs"] / best["ours"], at_least=10)  # fmt: skip
+    ratio = best["theirs"] / best["ours"]
+    yield Row("hard predict, one row: the forest", seconds(best["ours"]), seconds(best["theirs"]), ratio, at_least=10)
     converted = contest({"ours": clocked(lambda: nf.convert(forest), 1)}, 3)["ours"]
     yield Row("conversion: the fit", seconds(converted), seconds(fitted), converted / fitted, at_most=0.05)
     yield _memory(network.ensemble)
