@@ -235,9 +235,10 @@ def test_a_learning_rate_that_overflows_ends_in_the_guards_choice_with_a_warning
 
 @pytest.mark.parametrize("rate", [1e2, 1e6, 1e12])
 @every_mode
-def test_a_huge_learning_rate_ends_in_the_guards_choice(mode, rate):
+def test_a_huge_learning_rate_ends_in_the_guards_choice_with_a_warning(mode, rate):
     network, data = case(mode)
-    result = train(network, data, Settings(max_epochs=4, learning_rate=rate))
+    with pytest.warns(ConvergenceWarning, match=f"{network.n_blocks} of {network.n_blocks} networks diverged"):
+        result = train(network, data, Settings(max_epochs=4, learning_rate=rate))
     assert_sound(result, data)
     assert result.history.best_epoch.max() <= 0
 

@@ -28,8 +28,8 @@ def error_of(name, parameter, ensemble):
         ("huber", 2, "mean", Loss("huber", kernels.HUBER, 2.0)),
         ("quantile", None, "mean", Loss("quantile", kernels.QUANTILE, 0.5)),
         ("quantile", 0.9, "sum", Loss("quantile", kernels.QUANTILE, 0.9)),
-        ("auto", None, "forest", Loss("log_loss", kernels.LOG_PROBABILITY)),
-        ("log_loss", None, "softmax", Loss("log_loss", kernels.LOG_SOFTMAX)),
+        ("auto", None, "forest", Loss("log_loss", kernels.LOG_PROBABILITY, 0.0)),
+        ("log_loss", None, "softmax", Loss("log_loss", kernels.LOG_SOFTMAX, 0.0)),
     ],
 )
 def test_names_become_losses_of_the_outputs(name, parameter, kind, expected):
@@ -86,5 +86,5 @@ def test_the_log_loss_of_probabilities_is_that_of_scikit_learn():
     rng = np.random.default_rng(0)
     probability, code = rng.dirichlet(np.ones(3), size=20), rng.integers(3, size=20)
     weight = rng.random(20)
-    ours = Loss("log_loss", kernels.LOG_PROBABILITY).mean(probability, np.eye(3)[code], weight)
+    ours = Loss("log_loss", kernels.LOG_PROBABILITY, 0.0).mean(probability, np.eye(3)[code], weight)
     assert ours == pytest.approx(log_loss(code, probability, labels=[0, 1, 2], sample_weight=weight), rel=1e-9)

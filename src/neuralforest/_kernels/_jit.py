@@ -14,6 +14,8 @@ from typing import Any, TypeVar
 
 import numba
 import numpy as np
+from numba import types
+from numba.extending import intrinsic
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -48,6 +50,19 @@ _CACHE_DIRECTORY = _cache_directory()
 _OPTIONS = {"nogil": True, "fastmath": FAST_MATH, "error_model": "numpy"}
 
 
+@intrinsic  # type: ignore[untyped-decorator]
+def absent(context: Any, thing: Any) -> Any:
+    """Return None for a thing, and something for None.
+
+    Numba leaves a branch out where an argument is None. Where it is something, `if thing is None` is compiled too.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return context.get_constant(types.int64, 1) if isinstance(thing, types.NoneType) else context.get_dummy_value()
+
+    return (types.int64 if isinstance(thing, types.NoneType) else types.none)(thing), generate
+
+
 def kernel(function: Function) -> Function:
     """Compile a function that Python calls, on its first call."""
     if numba.config.DISABLE_JIT:
@@ -68,3 +83,9 @@ def part(function: Function) -> Function:
     optimised it in its own way: results would differ in the last bits between a fresh and a cached compilation.
     """
     return numba.njit(**_OPTIONS, forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)(function)  # type: ignore[no-any-return]
+
+
+if numba.config.DISABLE_JIT:
+
+    def absent(thing):  # type: ignore[no-redef,no-untyped-def]
+        return 1 if thing is None else None

@@ -63,7 +63,7 @@ class Plan(NamedTuple):
 
     batch_size: int
     loss: int
-    loss_parameter: float
+    loss_parameter: float | None  # None for the squared error: kernels then compile without the others
     rates: Any  # float64 (3,): step sizes of the layers
     beta1: float
     beta2: float

@@ -36,29 +36,24 @@ def gather(X, batch, x, first, n_features):  # type: ignore[no-untyped-def]
 
 @part
 def affine(p, weight, bias, width, first, last, source, origin, target):  # type: ignore[no-untyped-def]
-    """Fill rows first to last - 1 of `target` with W @ source + b; W has `width` columns, source starts at `origin`."""
-    n, x = _U(width), _U(origin)
-    r = first
-    while r + ABREAST <= last:
-        a, b, c, d = fill(p[bias + r]), fill(p[bias + r + 1]), fill(p[bias + r + 2]), fill(p[bias + r + 3])
-        w = _U(weight + r * width)
+    """Fill rows first to last - 1 of `target` with W @ source + b; W has `width` columns, source starts at `origin`.
+
+    Four rows at a time; where fewer are left, the last one takes the place of those that are not there.
+    """
+    for r in range(first, last, ABREAST):
+        r1, r2, r3 = min(r + 1, last - 1), min(r + 2, last - 1), min(r + 3, last - 1)
+        w, n = _U(weight), _U(width)
+        a, b, c, d = fill(p[bias + r]), fill(p[bias + r1]), fill(p[bias + r2]), fill(p[bias + r3])
         for j in range(n):
-            s = load(source, x + j)
-            a = multiply_add(s, p[w + j], a)
-            b = multiply_add(s, p[w + n + j], b)
-            c = multiply_add(s, p[w + n + n + j], c)
-            d = multiply_add(s, p[w + n + n + n + j], d)
+            s = load(source, _U(origin) + j)
+            a = multiply_add(s, p[w + _U(r) * n + j], a)
+            b = multiply_add(s, p[w + _U(r1) * n + j], b)
+            c = multiply_add(s, p[w + _U(r2) * n + j], c)
+            d = multiply_add(s, p[w + _U(r3) * n + j], d)
         store(target, r, a)
-        store(target, r + 1, b)
-        store(target, r + 2, c)
-        store(target, r + 3, d)
-        r += ABREAST
-    while r < last:
-        a, w = fill(p[bias + r]), _U(weight + r * width)
-        for j in range(n):
-            a = multiply_add(load(source, x + j), p[w + j], a)
-        store(target, r, a)
-        r += 1
+        store(target, r1, b)
+        store(target, r2, c)
+        store(target, r3, d)
 
 
 @part
@@ -85,30 +80,22 @@ def pull_back(p, weight, width, first, last, slope, n_rows, target):  # type: ig
     """Fill rows first to last - 1 of `target` with those rows of W.T @ slope; W has shape (n_rows, width)."""
     for j in range(first, last):
         store(target, j, fill(_ZERO))
-    n, one = _U(width), _U(1)
     for tile in range(0, n_rows, _TILE):
         begin, end = _U(tile), _U(min(tile + _TILE, n_rows))
-        j = first
-        while j + ABREAST <= last:
-            a, b, c, d = load(target, j), load(target, j + 1), load(target, j + 2), load(target, j + 3)
-            w = _U(weight + j)
+        for j in range(first, last, ABREAST):  # four at a time, as in `affine`
+            j1, j2, j3 = min(j + 1, last - 1), min(j + 2, last - 1), min(j + 3, last - 1)
+            w, w1, w2, w3 = _U(weight + j), _U(weight + j1), _U(weight + j2), _U(weight + j3)
+            a, b, c, d = load(target, j), load(target, j1), load(target, j2), load(target, j3)
             for r in range(begin, end):
                 s = load(slope, r)
-                a = multiply_add(s, p[w + r * n], a)
-                b = multiply_add(s, p[w + r * n + one], b)
-                c = multiply_add(s, p[w + r * n + one + one], c)
-                d = multiply_add(s, p[w + r * n + one + one + one], d)
+                a = multiply_add(s, p[w + r * _U(width)], a)
+                b = multiply_add(s, p[w1 + r * _U(width)], b)
+                c = multiply_add(s, p[w2 + r * _U(width)], c)
+                d = multiply_add(s, p[w3 + r * _U(width)], d)
             store(target, j, a)
-            store(target, j + 1, b)
-            store(target, j + 2, c)
-            store(target, j + 3, d)
-            j += ABREAST
-        while j < last:
-            a, w = load(target, j), _U(weight + j)
-            for r in range(begin, end):
-                a = multiply_add(load(slope, r), p[w + r * n], a)
-            store(target, j, a)
-            j += 1
+            store(target, j1, b)
+            store(target, j2, c)
+            store(target, j3, d)
 
 
 @part
@@ -126,9 +113,9 @@ def transpose(source, origin, n, target, target0):  # type: ignore[no-untyped-de
     """
     for tile in range(0, n if n >= LANES else 0, LANES):
         row = min(tile, n - LANES)
-        for lane in range(LANES):
-            for j in range(_U(target.shape[1])):
-                target[target0 + tile + lane, j] = source[_U(origin + row) + j, lane]
+        for lane in range(target.shape[1]):
+            for j in range(LANES):
+                target[target0 + tile + lane, j] = source[_U(origin + row) + _U(j), lane]
             for j in range(tile - row):
                 target[target0 + tile + lane, j] = _ZERO
 
@@ -142,29 +129,22 @@ def add_outer(slope, first, last, source, origin, transposed, tile0, width, grad
         for j in range(_U(few)):
             gradient[w + j] += total(s * load(source, _U(origin) + j))
     for tile in range(0, width - few, LANES):
-        w = weight + min(tile, width - LANES)
-        r = first
-        while r + ABREAST <= last:
+        column = weight - first * width + min(tile, width - LANES)
+        for r in range(first, last, ABREAST):  # four at a time, as in `affine`
+            r1, r2, r3 = min(r + 1, last - 1), min(r + 2, last - 1), min(r + 3, last - 1)
             a, b, c, d = fill(_ZERO), fill(_ZERO), fill(_ZERO), fill(_ZERO)
-            for lane in range(LANES):
+            for lane in range(slope.shape[1]):
                 s = load(transposed, tile0 + tile + lane)
                 a = multiply_add(s, slope[r, lane], a)
-                b = multiply_add(s, slope[r + 1, lane], b)
-                c = multiply_add(s, slope[r + 2, lane], c)
-                d = multiply_add(s, slope[r + 3, lane], d)
-            store(gradient, w, load(gradient, w) + a)
-            store(gradient, w + width, load(gradient, w + width) + b)
-            store(gradient, w + 2 * width, load(gradient, w + 2 * width) + c)
-            store(gradient, w + 3 * width, load(gradient, w + 3 * width) + d)
-            w += ABREAST * width
-            r += ABREAST
-        while r < last:
-            a = fill(_ZERO)
-            for lane in range(LANES):
-                a = multiply_add(load(transposed, tile0 + tile + lane), slope[r, lane], a)
-            store(gradient, w, load(gradient, w) + a)
-            w += width
-            r += 1
+                b = multiply_add(s, slope[r1, lane], b)
+                c = multiply_add(s, slope[r2, lane], c)
+                d = multiply_add(s, slope[r3, lane], d)
+            w, w1, w2, w3 = column + r * width, column + r1 * width, column + r2 * width, column + r3 * width
+            a, b, c, d = a + load(gradient, w), b + load(gradient, w1), c + load(gradient, w2), d + load(gradient, w3)
+            store(gradient, w, a)
+            store(gradient, w1, b)
+            store(gradient, w2, c)
+            store(gradient, w3, d)
 
 
 @part

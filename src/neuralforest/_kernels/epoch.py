@@ -14,12 +14,12 @@ threads share; `NRT_incref` in `part.overloads[...].library.get_llvm_str()` give
 import numpy as np
 
 from neuralforest._kernels import dense, output, sparse
-from neuralforest._kernels._jit import kernel, part
+from neuralforest._kernels._jit import absent, kernel, part
 from neuralforest._kernels.adam import adam, column_sum, project
 from neuralforest._kernels.arguments import layer_offsets
 from neuralforest._kernels.barrier import meet
 from neuralforest._kernels.lanes import LANES, load, total
-from neuralforest._kernels.losses import SQUARED_ERROR, batch_loss
+from neuralforest._kernels.losses import batch_loss
 from neuralforest._kernels.shuffle import shuffle
 
 JUDGE = -1
@@ -55,7 +55,7 @@ def fill_batch(rows, entries, first, last, batch, weight, target):  # type: igno
 
 
 @part
-def forward_block(structure, block, offsets, p, X, batch, scratch, tiles, half, worker, workers, counters):  # type: ignore[no-untyped-def]
+def forward_block(structure, block, offsets, p, X, batch, scratch, tiles, runs, half, worker, workers, counters):  # type: ignore[no-untyped-def]
     """Fill the scores of this worker's trees."""
     first_tree, last_tree = structure.block_tree[block], structure.block_tree[block + 1]
     if tiles is not None:
@@ -72,21 +72,23 @@ def forward_block(structure, block, offsets, p, X, batch, scratch, tiles, half, 
         meet(counters, workers)
     begin, end = _share(last_tree - first_tree, worker, workers, 1)
     for tree in range(first_tree + begin, first_tree + end):
-        if tiles is None:
+        if runs is not None:
             sparse.forward(structure, first_tree, tree, offsets, p, X, batch, scratch)
         output.forward(structure, first_tree, tree, offsets, p, scratch.h, scratch.score, half)
 
 
 @part
-def backward_block(structure, block, offsets, p, scratch, tiles, half, slope, own_slope, worker, workers, counters):  # type: ignore[no-untyped-def]
+def backward_block(  # type: ignore[no-untyped-def]
+    structure, block, offsets, p, scratch, tiles, runs, half, slope, own, worker, workers, counters
+):
     """Add the gradients of this worker's trees, given the slopes of the prediction; but not those of a full w2."""
     first_tree, last_tree = structure.block_tree[block], structure.block_tree[block + 1]
     n_trees = last_tree - first_tree
     begin, end = _share(n_trees, worker, workers, 1)
     for tree in range(first_tree + begin, first_tree + end):
-        output.score_slopes(structure, n_trees, tree - first_tree, scratch.score, half, slope, own_slope)
-        output.backward(structure, first_tree, tree, offsets, p, scratch.h, own_slope, scratch.gradient)
-        if tiles is None:
+        output.score_slopes(structure, n_trees, tree - first_tree, scratch.score, half, slope, own)
+        output.backward(structure, first_tree, tree, offsets, p, scratch.h, own, scratch.gradient)
+        if runs is not None:
             sparse.backward(structure, first_tree, tree, offsets, p, scratch)
     if tiles is not None:
         meet(counters, workers)
@@ -102,6 +104,16 @@ def backward_block(structure, block, offsets, p, scratch, tiles, half, slope, ow
         dense.add_outer(tiles.du, first, last, scratch.x, x0, tiles.transposed, t0, n, scratch.gradient, w1)
         dense.transpose(scratch.u, np.int64(0), n_splits, tiles.transposed, t0)
         meet(counters, workers)
+
+
+@part
+def add_loss(kind, parameter, prediction, target, weight, rows, slope):  # type: ignore[no-untyped-def]
+    """Return the summed loss of 32 lanes; fill the slopes of weight * loss / rows."""
+    if parameter is not None:
+        sum_ = batch_loss(kind, parameter, prediction, target, weight, rows, slope)
+    else:
+        sum_ = output.squared_error(prediction, target, weight, rows, slope)
+    return sum_
 
 
 @part
@@ -179,10 +191,10 @@ def train_epoch(  # type: ignore[no-untyped-def]
     `loss` (blocks of the network,) receives each block's mean training loss, taken as the epoch went on. With JUDGE for
     an epoch, rows are taken in their order, nothing is learned, and `loss` receives sums.
     """
-    learning, n_outputs, X, score = epoch != JUDGE, structure.n_outputs, rows.X, scratch.score
+    learning, runs, n_outputs, X, score = epoch != JUDGE, absent(tiles), structure.n_outputs, rows.X, scratch.score
     batch, weight, sums = np.empty(LANES, np.int64), np.empty(LANES, np.float32), np.empty(n_outputs)
     target, prediction = np.empty((n_outputs, LANES), np.float32), np.empty((n_outputs, LANES), np.float32)
-    slope, own_slope = np.empty((n_outputs, LANES), np.float32), np.empty((n_outputs, LANES), np.float32)
+    slope, own = np.empty((n_outputs, LANES), np.float32), np.empty((n_outputs, LANES), np.float32)
     for block in blocks:
         offsets, shift = layer_offsets(structure, block), structure.first_parameter[block]
         p = weights.parameters[shift : shift + offsets[6]]
@@ -199,17 +211,16 @@ def train_epoch(  # type: ignore[no-untyped-def]
                 half = chunk % 2 * n_trees * n_outputs  # a fast thread writes one while a slow one reads the other
                 chunk += 1
                 fill_batch(rows, order, start, min(start + LANES, last), batch, weight, target)
-                forward_block(structure, block, offsets, p, X, batch, scratch, tiles, half, worker, workers, counters)
+                forward_block(
+                    structure, block, offsets, p, X, batch, scratch, tiles, runs, half, worker, workers, counters
+                )
                 meet(counters, workers)
                 output.combine(structure, n_trees, score, half, prediction)
-                if plan.loss == SQUARED_ERROR:
-                    sum_ += output.squared_error(prediction, target, weight, last - first, slope)
-                else:
-                    sum_ += batch_loss(plan.loss, plan.loss_parameter, prediction, target, weight, last - first, slope)
+                sum_ += add_loss(plan.loss, plan.loss_parameter, prediction, target, weight, last - first, slope)
                 weight_sum += total(load(weight, 0))
                 if learning:
                     backward_block(
-                        structure, block, offsets, p, scratch, tiles, half, slope, own_slope, worker, workers, counters
+                        structure, block, offsets, p, scratch, tiles, runs, half, slope, own, worker, workers, counters
                     )
                 if learning and tiles is not None:
                     chunks = last - first <= LANES, start + LANES >= last

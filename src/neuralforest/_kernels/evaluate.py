@@ -3,7 +3,7 @@
 import numpy as np
 
 from neuralforest._kernels import output
-from neuralforest._kernels._jit import kernel
+from neuralforest._kernels._jit import absent, kernel
 from neuralforest._kernels.arguments import Weights, layer_offsets
 from neuralforest._kernels.epoch import JUDGE, forward_block, train_epoch
 from neuralforest._kernels.lanes import LANES
@@ -16,7 +16,7 @@ PARTS = 8
 def add_predictions(structure, parameters, blocks, X, center, scale, scratch, tiles, counters, out):  # type: ignore[no-untyped-def]
     """Add center + scale * prediction of each of the given blocks to `out` (rows, outputs), for the rows of X."""
     zero, one = np.int64(0), np.int64(1)  # not literals: those would compile everything once more
-    batch = np.empty(LANES, np.int64)
+    batch, runs = np.empty(LANES, np.int64), absent(tiles)
     prediction = np.empty((structure.n_outputs, LANES), np.float32)
     for block in blocks:
         offsets = layer_offsets(structure, block)
@@ -27,7 +27,7 @@ def add_predictions(structure, parameters, blocks, X, center, scale, scratch, ti
             stop = min(start + LANES, len(X))
             for lane in range(LANES):
                 batch[lane] = min(start + lane, stop - 1)
-            forward_block(structure, block, offsets, p, X, batch, scratch, tiles, zero, zero, one, counters)
+            forward_block(structure, block, offsets, p, X, batch, scratch, tiles, runs, zero, zero, one, counters)
             output.combine(structure, n_trees, scratch.score, zero, prediction)
             for i in range(start, stop):
                 for o in range(structure.n_outputs):

@@ -115,10 +115,11 @@ def _train_blocks(
                     stacklevel=5,
                 )
                 state.interrupted = True
-    if state.diverged.any():
+    diverged = state.diverged | state.lost
+    if diverged.any():
         warnings.warn(
-            f"{state.diverged.sum()} of {len(state.diverged)} networks diverged: their loss became infinite or NaN, "
-            "and their best earlier state is kept; lower learning_rate",
+            f"{diverged.sum()} of {len(diverged)} networks diverged: their loss became infinite, NaN or more than ten "
+            "times what it was at the start, and their best earlier state is kept; lower learning_rate",
             ConvergenceWarning,
             stacklevel=4,
         )

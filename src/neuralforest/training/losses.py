@@ -16,14 +16,18 @@ class Loss:
 
     name: str
     code: int
-    parameter: float = 0.0
+    parameter: float | None = None  # None for the squared error
 
     def mean(self, prediction: NDArray[np.float64], target: NDArray[np.float64], weight: NDArray[np.floating]) -> float:
         """Return the weighted mean loss of predictions (rows, outputs); infinite where it is not a number."""
         if not len(weight):
             return np.inf
-        rows, targets = (np.ascontiguousarray(array.T, dtype=np.float64) for array in (prediction, target))
-        value = kernels.mean_loss(self.code, self.parameter, rows, targets, np.asarray(weight, np.float64))
+        if self.parameter is None:
+            counts = weight > 0
+            value = np.average(np.mean((prediction - target)[counts] ** 2, axis=1), weights=weight[counts])
+        else:
+            rows, targets = (np.ascontiguousarray(array.T, dtype=np.float64) for array in (prediction, target))
+            value = kernels.mean_loss(self.code, self.parameter, rows, targets, np.asarray(weight, np.float64))
         return float(value) if np.isfinite(value) else np.inf
 
 
@@ -54,7 +58,7 @@ def resolve_loss(name: str, parameter: float | None, ensemble: TreeEnsemble) -> 
                 f"loss must be 'log_loss' for a classifier with an identity, logit or softmax link, got {name!r} for a "
                 f"{ensemble.link} link"
             )
-        return Loss(name, _CLASSIFICATION[ensemble.link])
+        return Loss(name, _CLASSIFICATION[ensemble.link], 0.0)
     if name not in _REGRESSION:
         raise InvalidParameterError(f"loss must be one of {sorted(_REGRESSION)} for a regressor, got {name!r}")
     if ensemble.link != "identity":
@@ -62,8 +66,10 @@ def resolve_loss(name: str, parameter: float | None, ensemble: TreeEnsemble) -> 
             f"training needs trees that predict the target itself, and these predict its {ensemble.link}: refit the "
             "source with a squared error"
         )
+    if name == "squared_error":
+        return Loss(name, _REGRESSION[name])
     if parameter is None:
-        parameter = {"huber": 1.35, "quantile": 0.5}.get(name, 0.0)
+        parameter = {"huber": 1.35, "quantile": 0.5}[name]
     if (name == "huber" and parameter <= 0) or (name == "quantile" and not 0 < parameter < 1):
         raise InvalidParameterError(
             f"loss_parameter must be positive for 'huber', in (0, 1) for 'quantile', got {parameter}"

@@ -90,6 +90,12 @@ class State:
         if self.patience:
             self.stopped |= self.epoch - self.best_epoch >= self.patience
 
+    @property
+    def lost(self) -> NDArray[np.bool_]:
+        """Blocks that no epoch made better and that ended ten times worse than they started, though with a number."""
+        start, end = self.validation_loss[0], self.validation_loss[self.epoch]
+        return (self.best_epoch <= 0) & (start > 0) & (end > 10 * start)
+
     def keep_last(self) -> None:
         """Count the last state of every block that has not diverged as its best."""
         for block in np.flatnonzero(~self.diverged):
