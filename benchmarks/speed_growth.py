@@ -57,7 +57,7 @@ def _memory(training: Training) -> Row:
     ensemble = complete_forest(100, depth=8)
     network = ForestNetwork(ensemble).soften(training=training, connectivity="sparse")
     data = training_data(network, 256)
-    settings = Settings(max_epochs=2)
+    settings = Settings(max_epochs=2, learning_rate=1e-5)
     train(network, data, settings, n_jobs=1)  # compiles; and what it allocates once for all does not count
     scratch, _ = build_scratch(network.structure)
     buffers = sum(np.asarray(part).nbytes for part in scratch)

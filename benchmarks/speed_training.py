@@ -23,7 +23,7 @@ from benchmarks.speed_common import (
 from neuralforest.network import ForestNetwork
 from neuralforest.structure import Connectivity, Training
 
-_ROWS = 1024
+_ROWS = 4096
 _FLAGS = ["-O3", "-march=native", "-ffast-math"]
 Mode = tuple[Training, Connectivity]
 

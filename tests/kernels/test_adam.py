@@ -13,7 +13,7 @@ project = kernel(lambda *arguments: kernels.project(*arguments))
 
 
 def plan(beta1=0.9, beta2=0.999, epsilon=1e-8):
-    return Plan(32, 0, 0.0, np.ones(3), beta1, beta2, epsilon, 0.0, 0.0)
+    return Plan(32, 0, 0.0, np.ones(3), beta1, beta2, epsilon, 0.0, None)
 
 
 def weights(n, seed=0):

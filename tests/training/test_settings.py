@@ -112,5 +112,5 @@ def test_plans_hold_what_kernels_take():
     assert (plan.batch_size, plan.loss, plan.loss_parameter) == (7, losses.HUBER, 1.5)
     assert (plan.beta1, plan.beta2, plan.epsilon, plan.weight_decay, plan.bound) == (0.5, 0.25, 1e-8, 2.0, 4.0)
     assert plan.rates.tolist() == [1.0, 2.0, 3.0]
-    assert Settings().plan(Loss("huber", losses.HUBER)).bound == 0.0
+    assert Settings().plan(Loss("huber", losses.HUBER)).bound is None
     assert {type(value) for value in plan._replace(rates=0.0)} == {int, float}  # one compiled version of every kernel

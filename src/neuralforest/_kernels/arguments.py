@@ -69,7 +69,7 @@ class Plan(NamedTuple):
     beta2: float
     epsilon: float
     weight_decay: float
-    bound: float  # C of the theory's bound C * leaves; 0 for none
+    bound: float | None  # C of the theory's bound C * leaves; None for none
 
 
 class Scratch(NamedTuple):

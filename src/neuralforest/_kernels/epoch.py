@@ -182,6 +182,13 @@ def update_block(structure, block, offsets, weights, scratch, plan, rate, step, 
             p[shift + bias + o] += np.float32(sums[o] - column_sum(p, shift + o0 + o, shift + o1, outputs))
 
 
+@part
+def keep_bound(bound, p, offsets, n_outputs):  # type: ignore[no-untyped-def]
+    """Shrink the weights of a block to the theory's bound, if there is one."""
+    if bound is not None:
+        project(p, offsets, n_outputs, bound * (offsets[4] - offsets[3]))
+
+
 @kernel
 def train_epoch(  # type: ignore[no-untyped-def]
     structure, rows, weights, plan, scratch, tiles, blocks, seed, epoch, rate0, rate1, loss, worker, workers, counters
@@ -229,8 +236,7 @@ def train_epoch(  # type: ignore[no-untyped-def]
                     )
             if learning:
                 update_block(structure, block, offsets, weights, scratch, plan, rate, step, sums, worker, workers)
-                if plan.bound > 0.0:
-                    project(p, offsets, n_outputs, plan.bound * (offsets[4] - offsets[3]))
+                keep_bound(plan.bound, p, offsets, n_outputs)
         meet(counters, workers)
         if worker == 0:
             loss[block] = sum_ / weight_sum if learning else sum_

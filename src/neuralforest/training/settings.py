@@ -106,5 +106,5 @@ class Settings:
             beta2=float(self.betas[1]),
             epsilon=float(self.epsilon),
             weight_decay=float(self.weight_decay),
-            bound=float(self.bound or 0.0),
+            bound=None if self.bound is None else float(self.bound),
         )
