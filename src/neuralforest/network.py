@@ -179,6 +179,7 @@ class ForestNetwork:
         training: Training = "independent",
         connectivity: Connectivity = "sparse",
         folded: bool = False,
+        sharpness: ArrayLike = 1.0,
     ) -> "ForestNetwork":
         """Return the network with tanh(contrast * argument) in place of the sign of the argument.
 
@@ -197,6 +198,8 @@ class ForestNetwork:
         folded : bool
             Multiply the weights by the contrasts instead of the arguments. The same function, but training moves it
             differently.
+        sharpness : float or array (splits,)
+            What the weights of each split are multiplied with, on top of the contrast.
         """
         e = self.ensemble
         contrast = _check_contrast(contrast)
@@ -215,14 +218,17 @@ class ForestNetwork:
         if min(scales[0].min(), scales[1].min()) <= 0:
             raise InvalidParameterError(f"scale and output_scale must be positive, got {scale!r} and {output_scale!r}")
         kept, fold = ((1.0, 1.0), contrast) if folded else (contrast, (1.0, 1.0))
+        sharp = _per_column("sharpness", sharpness, e.n_splits) * fold[0]
+        if not (sharp > 0).all():
+            raise InvalidParameterError(f"sharpness must be positive, got {sharpness!r}")
         structure = build_structure(e, training, connectivity, kept)
         leaf = leaf_targets(e, centers[1], scales[1])
         if e.aggregation == "mean" and training == "joint" and structure.head != SOFTMAX:
             leaf = leaf / e.n_trees
         base = (e.base_score - centers[1]) / scales[1] if e.aggregation == "sum" else np.zeros(e.n_outputs)
-        largest = float(np.finfo(np.float32).max) / fold[0]  # a threshold of +inf stays far to the right of everything
+        largest = float(np.finfo(np.float32).max) / np.maximum(sharp, 1.0)
         threshold = np.clip((e.threshold - centers[0][e.feature]) / scales[0][e.feature], -largest, largest)
-        parameters = initial_parameters(e, structure, threshold, leaf, base, fold)
+        parameters = initial_parameters(e, structure, threshold, leaf, base, (sharp, fold[1]))
         hard = np.zeros(len(structure.block_tree) - 1, np.bool_)
         soft = Softening(kept, centers[0], scales[0], centers[1], scales[1], training, connectivity, parameters, hard)
         return ForestNetwork(e, soft)
@@ -387,5 +393,5 @@ def _check_contrast(contrast: Any) -> tuple[float, float]:
 def _per_column(name: str, value: ArrayLike, n: int) -> NDArray[np.float64]:
     array = np.asarray(value, dtype=np.float64)
     if array.shape not in ((), (n,)) or not np.isfinite(array).all():
-        raise InvalidParameterError(f"{name} must be one finite number, or one for each of {n} columns, got {value!r}")
+        raise InvalidParameterError(f"{name} must be one finite number, or {n} of them, got {value!r}")
     return np.broadcast_to(array, (n,)).copy()

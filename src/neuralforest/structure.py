@@ -80,7 +80,7 @@ def initial_parameters(
     threshold: NDArray[np.float64],
     leaf: NDArray[np.float64],
     base: NDArray[np.float64],
-    fold: tuple[float, float] = (1.0, 1.0),
+    fold: tuple[NDArray[np.float64], float],
 ) -> NDArray[np.float32]:
     """Return the paper's weights for every block, end to end.
 
@@ -92,7 +92,7 @@ def initial_parameters(
         See `leaf_targets`; for the blocks of a mean over several trees already divided by their number.
     base : float64 array (outputs,)
         What the network says where no leaf fires.
-    fold : pair of floats
+    fold : array (splits,) and float
         What the weights of the hidden layers are multiplied with.
     """
     e = ensemble
@@ -107,13 +107,13 @@ def initial_parameters(
         n_splits, n_leaves = splits.stop - splits.start, leaves.stop - leaves.start
         connections = signs[e.first_connection[splits.start] : e.first_connection[splits.stop]] * factor2
         if structure.full:
-            p[:b1].reshape(n_splits, e.n_features)[np.arange(n_splits), e.feature[splits]] = factor1
+            p[:b1].reshape(n_splits, e.n_features)[np.arange(n_splits), e.feature[splits]] = factor1[splits]
             rows, columns = connection_units(e, first, last)
             p[w2:b2].reshape(n_leaves, n_splits)[rows, columns] = connections
         else:
-            p[:b1] = factor1
+            p[:b1] = factor1[splits]
             p[w2:b2] = connections
-        p[b1:w2] = -threshold[splits] * factor1
+        p[b1:w2] = -threshold[splits] * factor1[splits]
         p[b2:w_out] = (0.5 - e.depth[leaves]) * factor2
         p[w_out:b_out] = leaf[leaves].ravel() / 2
         p[b_out : b_out + e.n_outputs] = base

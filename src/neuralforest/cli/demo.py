@@ -14,16 +14,14 @@ from neuralforest.cli._scores import scores_on
 from neuralforest.convert import convert
 from neuralforest.estimators import NeuralForestClassifier, NeuralForestRegressor, forests
 from neuralforest.estimators.parameters import contrast_pairs
-from neuralforest.estimators.scaling import center_and_spread
+from neuralforest.estimators.scaling import cell_sharpness, center_and_spread
 from neuralforest.training import ProgressBar
 
 HELP = "show on two small data sets what the package does, in about half a minute"
 EXAMPLES = """  neuralforest demo
   neuralforest demo --seed 1"""
 
-_DEFAULTS = NeuralForestRegressor().get_params()
-_EPOCHS = _DEFAULTS["max_epochs"]
-_CONTRAST = contrast_pairs(_DEFAULTS["contrast"])[0]
+_CONTRAST = contrast_pairs(NeuralForestRegressor().get_params()["contrast"])[0]
 
 
 class _Problem(NamedTuple):
@@ -67,7 +65,7 @@ def _compile() -> None:
     started = time.perf_counter()
     X = np.random.default_rng(0).normal(size=(40, 2))
     for classifier in (False, True):
-        forest = forests.default_forest(classifier, 2).set_params(n_estimators=2, random_state=0)
+        forest = forests.default_forest(classifier, 40, 2).set_params(n_estimators=2, random_state=0)
         kind = NeuralForestClassifier if classifier else NeuralForestRegressor
         model = kind(forest, contrast=_CONTRAST, max_epochs=1, random_state=0).fit(
             X, X[:, 0] > 0 if classifier else X[:, 0]
@@ -98,8 +96,8 @@ def _one_problem(number: int, problem: _Problem, seed: int) -> list[list[str]]:
 
 
 def _grow(problem: _Problem, X: NDArray[np.float64], y: NDArray[Any], seed: int) -> tuple[Any, float]:
-    forest = forests.default_forest(problem.classifier, X.shape[1]).set_params(random_state=seed, n_jobs=-1)
-    print(f"   growing a random forest of {forest.n_estimators} trees ...", end=" ", flush=True)
+    forest = forests.default_forest(problem.classifier, *X.shape).set_params(random_state=seed)
+    print(f"   growing a forest of {forest.n_estimators} trees ...", end=" ", flush=True)
     started = time.perf_counter()
     forest.fit(X, y)
     print(f"{sum(tree.get_n_leaves() for tree in forest.estimators_)} leaves")
@@ -109,10 +107,18 @@ def _grow(problem: _Problem, X: NDArray[np.float64], y: NDArray[Any], seed: int)
 def _convert(forest: Any, X: NDArray[np.float64], y: NDArray[Any], X_test: NDArray[np.float64]) -> None:
     """Rewrite the forest, and soften it, and say how far each is from it."""
     network = convert(forest)
-    center, scale = center_and_spread(network.check_X(X), np.ones(len(X)))
+    rows = network.check_X(X)
+    center, scale = center_and_spread(rows, np.ones(len(rows)))
+    sharpness = cell_sharpness(network, rows, center, scale)
     units = (y.mean(), y.std()) if network.classes is None else (0.0, 1.0)
     soft = network.soften(
-        _CONTRAST, center=center, scale=scale, output_center=units[0], output_scale=units[1], connectivity="full"
+        _CONTRAST,
+        center=center,
+        scale=scale,
+        output_center=units[0],
+        output_scale=units[1],
+        connectivity="full",
+        sharpness=sharpness,
     )
 
     def output(model: Any) -> NDArray[np.float64]:
@@ -132,13 +138,11 @@ def _convert(forest: Any, X: NDArray[np.float64], y: NDArray[Any], X_test: NDArr
 
 def _train(problem: _Problem, forest: Any, X: NDArray[np.float64], y: NDArray[Any], seed: int) -> tuple[Any, float]:
     print(
-        f"   training the network of each tree for {_EPOCHS} epochs, judged on the tree's out-of-bag rows ...",
+        "   training the network of each tree, judged on the rows that the tree has not seen ...",
         flush=True,
     )
     kind = NeuralForestClassifier if problem.classifier else NeuralForestRegressor
-    estimator = kind(
-        forest, contrast=_CONTRAST, max_epochs=_EPOCHS, callback=ProgressBar(), random_state=seed, n_jobs=-1
-    )
+    estimator = kind(forest, contrast=_CONTRAST, callback=ProgressBar(), random_state=seed, n_jobs=-1)
     started = time.perf_counter()
     estimator.fit(X, y)
     return estimator, time.perf_counter() - started

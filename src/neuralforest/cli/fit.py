@@ -48,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def _add_model_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe what is passed on to the estimator; what is not given has the estimator's own default."""
     defaults = NeuralForestRegressor().get_params()
-    trees = forests.default_forest(False, 1).n_estimators
+    trees = forests.default_forest(False, 1, 1).n_estimators
     parser.add_argument(
         "--validation",
         default=defaults["validation"],
@@ -56,10 +56,16 @@ def _add_model_arguments(parser: argparse.ArgumentParser) -> None:
         type=lambda text: text if text in ("auto", "oob") else _fraction(text),
         help="which rows judge the network: oob (each tree's out-of-bag rows), a share to hold out, or auto (default)",
     )
-    for name, default, text in (("trees", trees, "trees of the forest"), ("epochs", defaults["max_epochs"], "epochs")):
-        parser.add_argument(
-            f"--{name}", type=_positive, default=default, metavar="N", help=f"{text} (default: {default})"
-        )
+    parser.add_argument(
+        "--trees", type=_positive, default=trees, metavar="N", help=f"trees of the forest (default: {trees})"
+    )
+    parser.add_argument(
+        "--epochs",
+        type=lambda text: text if text == "auto" else _positive(text),
+        default=defaults["max_epochs"],
+        metavar="N",
+        help="epochs; auto (default) makes about 2,500 steps",
+    )
     for name, choices, text in (
         ("training", ("independent", "joint"), "tree by tree, or all together"),
         ("connectivity", ("full", "sparse"), "sparse is faster"),
@@ -78,7 +84,7 @@ def run(arguments: argparse.Namespace) -> None:
     table = _without(read_table(arguments.data, arguments.separator), arguments.drop, arguments.target)
     task = _task(arguments, table)
     learnt, tested = _parts(table, arguments.test, arguments.seed)
-    estimator = _estimator(arguments, task, len(table.columns) - 1)
+    estimator = _estimator(arguments, task, len(learnt), len(table.columns) - 1)
     _mention_identifiers(arguments, learnt)
     remark(arguments, f"growing a forest on {len(learnt)} rows and training its network ...")
     model = TableModel.learn(learnt, arguments.target, estimator)
@@ -149,9 +155,9 @@ def _parts(
     return shuffled[n_tested:], shuffled[:n_tested]
 
 
-def _estimator(arguments: argparse.Namespace, task: Task, n_columns: int) -> Any:
+def _estimator(arguments: argparse.Namespace, task: Task, n_rows: int, n_columns: int) -> Any:
     is_classifier = task == "classification"
-    forest = forests.default_forest(is_classifier, n_columns)
+    forest = forests.default_forest(is_classifier, n_rows, n_columns)
     if arguments.trees == forest.n_estimators:
         forest = None  # so that a new fit of the loaded model grows its own
     else:

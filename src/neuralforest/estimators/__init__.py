@@ -17,6 +17,7 @@ class _PaperSettings(Mapping[str, Any]):
     _SETTINGS = {  # noqa: RUF012
         "forest": None,
         "contrast": (100.0, 1.0),
+        "contrast_unit": "feature",
         "learning_rate": 0.001,
         "schedule": "constant",
         "batch_size": 32,

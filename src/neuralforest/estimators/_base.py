@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from neuralforest.convert import convert
 from neuralforest.estimators import forests, scaling
-from neuralforest.estimators.parameters import check_parameters, contrast_pairs
+from neuralforest.estimators.parameters import check_parameters, contrast_pairs, enough_epochs
 from neuralforest.estimators.report import reporting, say, summary
 from neuralforest.estimators.table import Rows, Table, given_rows, read_table, read_X
 from neuralforest.estimators.validation import Split, hold_out, out_of_bag_is_chosen
@@ -39,11 +39,12 @@ class NeuralForest(BaseEstimator):
         *,
         training: str = "independent",
         connectivity: str = "full",
-        contrast: Contrast = (3.0, 1.0),
-        learning_rate: float | tuple[float, float, float] = 0.006,
+        contrast: Contrast = (2.0, 0.5),
+        contrast_unit: str = "cell",
+        learning_rate: float | tuple[float, float, float] = 0.008,
         schedule: str = "one_cycle",
         batch_size: int = 32,
-        max_epochs: int = 60,
+        max_epochs: int | str = "auto",
         weight_decay: float = 0.0,
         loss: str = "auto",
         loss_parameter: float | None = None,
@@ -64,6 +65,7 @@ class NeuralForest(BaseEstimator):
         self.training = training
         self.connectivity = connectivity
         self.contrast = contrast
+        self.contrast_unit = contrast_unit
         self.learning_rate = learning_rate
         self.schedule = schedule
         self.batch_size = batch_size
@@ -142,7 +144,7 @@ class NeuralForest(BaseEstimator):
             check_parameters(self.get_params(deep=False) | {"n_epochs": n_epochs}, self._classifier)
             table = read_table(self, Rows(X, y, sample_weight), reset=False)
             data = self._training_data(self.network_, table, Split(np.arange(table.n_rows), np.arange(table.n_rows)))
-            settings = replace(self._settings(_seeds(self.random_state)[2]), max_epochs=n_epochs)
+            settings = replace(self._settings(_seeds(self.random_state)[2], data), max_epochs=n_epochs)
             settings = replace(settings, schedule="constant", n_iter_no_change=None)
             with reporting(self.callback, self.verbose, n_epochs) as callback:
                 trained = self._train(self.network_, data, settings, callback, keep_last=True)
@@ -159,7 +161,7 @@ class NeuralForest(BaseEstimator):
         forest = forests.source_of(self.forest, self._classifier)
         fitted = forests.is_fitted(forest)
         if not fitted:
-            forest = forests.default_forest(self._classifier, table.X.shape[1]) if forest is None else forest
+            forest = self._default_forest(table) if forest is None else forest
             forest = forests.prepare_forest(forest, seeds[0], self.n_jobs)
         self.forest_, self._split_seed = forest, seeds[1]
         split = self._split(table, fitted)
@@ -168,8 +170,13 @@ class NeuralForest(BaseEstimator):
         network = convert(forest)
         self._check_source(network, table)
         data = self._training_data(network, table, split)
-        trained, self.contrast_ = self._train_contrasts(network, data, table, split, self._settings(seeds[2]))
+        settings = self._settings(seeds[2], data)
+        trained, self.contrast_ = self._train_contrasts(network, data, table, split, settings)
         return self._keep(trained, data, started)
+
+    def _default_forest(self, table: Table) -> Any:
+        plain = table.forest_weight is None and table.target.ndim == 1
+        return forests.default_forest(self._classifier, table.n_rows, table.X.shape[1], bootstrap=not plain)
 
     def _go_on(self, table: Table) -> Self:
         """Train the network that is there some more, on the rows of a second call of fit."""
@@ -182,14 +189,14 @@ class NeuralForest(BaseEstimator):
                 f"{soft.training!r} and {soft.connectivity!r}, got {self.training!r} and {self.connectivity!r}"
             )
         data = self._training_data(self.network_, table, self._split(table, fitted=True))
-        settings = self._settings(_seeds(self.random_state)[2] + before.n_epochs)
+        settings = self._settings(_seeds(self.random_state)[2] + before.n_epochs, data)
         with reporting(self.callback, self.verbose, settings.max_epochs) as callback:
             trained = self._train(self.network_, data, settings, callback, self._checkpoint(f".{before.n_epochs}"))
         return self._keep(trained._replace(history=before.followed_by(trained.history)), data, started)
 
-    def _settings(self, seed: int) -> Settings:
+    def _settings(self, seed: int, data: TrainingData) -> Settings:
         return Settings(
-            max_epochs=self.max_epochs,
+            max_epochs=enough_epochs(data, self.batch_size) if self.max_epochs == "auto" else int(self.max_epochs),
             batch_size=self.batch_size,
             learning_rate=self.learning_rate,
             schedule=self.schedule,  # type: ignore[arg-type]
@@ -241,6 +248,7 @@ class NeuralForest(BaseEstimator):
         """Train the network softened by each contrast, and return the best on validation, with its contrast."""
         pairs = contrast_pairs(self.contrast)
         units = self._units(data, table.weight, split.fit)
+        sharpness = self._sharpness(network, data.X[split.fit], units)
         kept: tuple[Trained, tuple[float, float]] | None = None
         with reporting(self.callback, self.verbose, settings.max_epochs * len(pairs)) as callback:
             for number, contrast in enumerate(pairs):
@@ -249,6 +257,7 @@ class NeuralForest(BaseEstimator):
                     training=self.training,  # type: ignore[arg-type]
                     connectivity=self.connectivity,  # type: ignore[arg-type]
                     folded=self.folded,
+                    sharpness=sharpness,
                     **units,
                 )
                 checkpoint = self._checkpoint(f".{number}" if len(pairs) > 1 else "")
@@ -275,6 +284,15 @@ class NeuralForest(BaseEstimator):
             units |= {"output_center": center, "output_scale": scale}
         return units
 
+    def _sharpness(
+        self, network: ForestNetwork, X: NDArray[np.floating], units: dict[str, NDArray[np.float64]]
+    ) -> float | NDArray[np.float64]:
+        """Return what makes each split as sharp as its cell asks for."""
+        if self.contrast_unit == "feature":
+            return 1.0
+        zero, one = np.zeros(X.shape[1]), np.ones(X.shape[1])
+        return scaling.cell_sharpness(network, X, units.get("center", zero), units.get("scale", one))
+
     def _checkpoint(self, ending: str) -> Checkpoint | None:
         """Return a checkpoint for one of the trainings of a fit, which must not share a file."""
         return None if self.checkpoint is None else replace(self.checkpoint, path=f"{self.checkpoint.path}{ending}")
@@ -299,6 +317,7 @@ class NeuralForest(BaseEstimator):
             callback=callback,
             checkpoint=checkpoint,
             keep_last=keep_last,
+            shrink=self.standardize and not keep_last,
         )
 
     def _keep(self, trained: Trained, data: TrainingData, started: float) -> Self:

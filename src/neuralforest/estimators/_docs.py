@@ -12,7 +12,7 @@ forest : estimator, optional
     exclude the validation rows; its parameters are reached by nested names, as in ``forest__max_depth``. Fitted, it is
     used as it is, and it is the caller's business that it has not seen the validation rows; because cloning (in
     GridSearchCV, say) makes a fitted forest an unfitted one, wrap it in ``sklearn.frozen.FrozenEstimator`` there. None
-    grows a random forest of 100 trees with at most 64 leaves.
+    grows 100 trees, each on four fifths of the rows, with 16 to 128 leaves: three times the square root of the rows.
 {class_weight}training : {{"independent", "joint"}}
     Whether each tree becomes a network that is trained alone, or all trees become one network. Boosted trees need
     "joint".
@@ -21,12 +21,16 @@ connectivity : {{"full", "sparse"}}
 contrast : pair of floats, or sequence of pairs
     Slopes of the activations of splits and leaves: the larger, the nearer to the trees. Of several pairs the best on
     validation is kept.
+contrast_unit : {{"cell", "feature"}}
+    The distance that the contrast of a split is measured in: the spread of its feature among the rows that reach the
+    split, or among all rows.
 learning_rate : float or three floats
     Step size of Adam; three for the layers of splits, leaves and output.
 schedule : {{"one_cycle", "cosine", "constant"}}
     The learning rate over the epochs.
 batch_size : int
-max_epochs : int
+max_epochs : int or "auto"
+    Passes over the rows; "auto" makes about 2,500 steps, in 5 to 100 epochs.
 weight_decay : float
     Pull towards the weights that the trees gave.
 loss : {losses}

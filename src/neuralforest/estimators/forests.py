@@ -3,11 +3,13 @@
 from typing import Any
 
 import numpy as np
+from joblib import parallel_config
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone, is_classifier
-from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+from sklearn.ensemble import BaggingClassifier, BaggingRegressor, RandomForestClassifier, RandomForestRegressor
 from sklearn.exceptions import NotFittedError as SklearnNotFittedError
 from sklearn.frozen import FrozenEstimator
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
@@ -15,15 +17,29 @@ from neuralforest.estimators.table import Table
 from neuralforest.exceptions import InvalidParameterError
 
 
-def default_forest(classifier: bool, n_features: int) -> BaseEstimator:
-    """Return the random forest that is grown when the user gives none.
+def default_forest(classifier: bool, n_rows: int, n_features: int, bootstrap: bool = False) -> BaseEstimator:
+    """Return the forest that is grown when the user gives none.
 
-    Trees of 64 leaves are small enough to be trained in seconds. A third of the features is tried at every split where
-    there are many; it makes the trees differ, and the networks gain more than the trees lose.
+    Each tree sees four fifths of the rows: its network learns from them, and the others judge it. The number of leaves
+    grows with the square root of the number of rows, as the theory allows, up to what can be trained in seconds. A
+    third of the features is tried at every split where there are many; it makes the trees differ, and the networks gain
+    more than the trees lose.
+
+    Parameters
+    ----------
+    bootstrap : bool
+        Grow a random forest, with rows drawn with replacement: for weights and for several targets, which bagged trees
+        do not take.
     """
-    kind = RandomForestClassifier if classifier else RandomForestRegressor
-    max_features = 1 / 3 if n_features >= 6 else 1.0
-    return kind(n_estimators=100, max_leaf_nodes=64, max_features=max_features)
+    shape: dict[str, Any] = {
+        "max_leaf_nodes": int(np.clip(3 * np.sqrt(n_rows), 16, 128)),
+        "max_features": 1 / 3 if n_features >= 6 else 1.0,
+    }
+    if bootstrap:
+        return (RandomForestClassifier if classifier else RandomForestRegressor)(**shape)
+    if classifier:
+        return BaggingClassifier(DecisionTreeClassifier(**shape), 100, max_samples=0.8, bootstrap=False)
+    return BaggingRegressor(DecisionTreeRegressor(**shape), 100, max_samples=0.8, bootstrap=False)
 
 
 def source_of(forest: Any, classifier: bool) -> Any:
@@ -44,7 +60,7 @@ def source_of(forest: Any, classifier: bool) -> Any:
 
 def tags_of(forest: Any, classifier: bool) -> Tags:
     """Return what a forest takes; for a model that says nothing, what a random forest takes."""
-    return get_tags(forest if _is_estimator(forest) else default_forest(classifier, 1))
+    return get_tags(forest if _is_estimator(forest) else default_forest(classifier, 1, 1, bootstrap=True))
 
 
 def _is_estimator(forest: Any) -> bool:
@@ -81,7 +97,8 @@ def grow(forest: Any, table: Table, rows: NDArray[np.int64], names: NDArray[Any]
                 f"sample_weight and class_weight need a forest that takes weights, and {type(forest).__name__} does not"
             )
         weights["sample_weight"] = table.forest_weight[rows]
-    forest.fit(table.X[rows], table.target[rows], **weights)
+    with parallel_config(backend="threading"):  # growing a tree releases the GIL, and processes take seconds to start
+        forest.fit(table.X[rows], table.target[rows], **weights)
     if names is not None and not hasattr(type(forest), "feature_names_in_"):
         forest.feature_names_in_ = names
 

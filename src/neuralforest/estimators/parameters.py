@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from neuralforest.exceptions import InvalidParameterError
-from neuralforest.training import Checkpoint
+from neuralforest.training import Checkpoint, TrainingData
 
 Rule = tuple[Callable[[Any], bool], str]
 """Whether a value is right, and the words behind "must be"."""
@@ -29,6 +29,12 @@ def check_parameters(parameters: dict[str, Any], classifier: bool) -> None:
 def contrast_pairs(contrast: Any) -> list[tuple[float, float]]:
     """Return the contrasts to try: one pair, or several of which the best on validation is kept."""
     return [(float(splits), float(leaves)) for splits, leaves in np.atleast_2d(np.asarray(contrast, np.float64))]
+
+
+def enough_epochs(data: TrainingData, batch_size: int) -> int:
+    """Return how many epochs make 2,500 steps of training, within 5 to 100."""
+    steps = float(np.mean(data.fit.end - data.fit.begin)) / batch_size
+    return int(np.clip(np.ceil(2500 / steps), 5, 100))
 
 
 def _one_of(*names: str) -> Rule:
@@ -86,7 +92,11 @@ _RULES: dict[str, Rule] = {
     "learning_rate": (_is_rate, "a number of at least 0, or three of them, for splits, leaves and output"),
     "schedule": _one_of("constant", "cosine", "one_cycle"),
     "batch_size": _whole_number(1),
-    "max_epochs": _whole_number(0),
+    "contrast_unit": _one_of("cell", "feature"),
+    "max_epochs": (
+        lambda value: (isinstance(value, str) and value == "auto") or _whole_number(0)[0](value),
+        "a whole number of at least 0, or 'auto'",
+    ),
     "n_epochs": _whole_number(0),  # of partial_fit
     "weight_decay": (lambda value: _is_number(value) and value >= 0, "a number of at least 0"),
     "loss": _one_of("auto", "squared_error", "huber", "quantile"),

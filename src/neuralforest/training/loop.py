@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from neuralforest.exceptions import ConvergenceWarning
 from neuralforest.network import ForestNetwork
-from neuralforest.training import guard
+from neuralforest.training import guard, shrinking
 from neuralforest.training.checkpoint import Checkpoint
 from neuralforest.training.data import TrainingData
 from neuralforest.training.history import History
@@ -44,6 +44,7 @@ def train(
     callback: Callback | None = None,
     checkpoint: Checkpoint | None = None,
     keep_last: bool = False,
+    shrink: bool = False,
 ) -> Trained:
     """Train a soft network; never return one that is worse than its trees on the validation rows.
 
@@ -62,6 +63,8 @@ def train(
         Where to keep the state every few epochs, and to go on from if there is one.
     keep_last : bool
         Keep the last epoch instead of the best one; then the guard only decides whether blocks that were hard stay so.
+    shrink : bool
+        Pull the predictions of a regression towards the centre of the target where they say too much; see `shrinking`.
     """
     resolved = resolve_loss(loss, loss_parameter, network.ensemble)
     forest_losses = guard.block_losses(guard.all_hard(network), data, resolved)
@@ -77,6 +80,8 @@ def train(
     if not (validation_loss < forest_loss or keep_last):
         trained, validation_loss = guard.all_hard(trained), forest_loss
         state.best_epoch[:] = -1
+    if shrink and resolved.name == "squared_error":
+        trained, validation_loss = shrinking.shrink(trained, data, resolved, forest_loss)
     return Trained(trained, state.history(forest_losses), forest_loss, validation_loss, state.interrupted)
 
 

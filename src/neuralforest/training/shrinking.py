@@ -1,0 +1,82 @@
+"""Shrinking: where a network says more than it knows, its predictions are pulled towards the centre of the target.
+
+How much it knows is the slope of the target on the predictions for validation rows: 1 where they can be taken at their
+word, 0 where they say nothing. Nothing is done where the slope is above 0 by two standard errors, and not below 1 by
+two of them.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuralforest._kernels.arguments import layer_offsets
+from neuralforest.network import ForestNetwork
+from neuralforest.training import guard
+from neuralforest.training.data import TrainingData
+from neuralforest.training.losses import Loss
+
+_LEAST = 0.01  # of what was said is left, so that the order of predictions stays
+
+
+def shrink(network: ForestNetwork, data: TrainingData, loss: Loss, forest_loss: float) -> tuple[ForestNetwork, float]:
+    """Return a network that says no more than it knows, and its loss; the one given if the forest's loss is less.
+
+    Trees that the guard has kept as they are become soft again: a tree cannot be shrunk and stay what it is.
+    """
+    before = guard.whole_loss(network, data, loss)
+    factor = shrink_factors(network, data)
+    if (factor == 1.0).all():
+        return network, before
+    shrunk = _scaled(network, factor)
+    after = guard.whole_loss(shrunk, data, loss)
+    return (shrunk, after) if after <= forest_loss else (network, before)
+
+
+def shrink_factors(network: ForestNetwork, data: TrainingData) -> NDArray[np.float64]:
+    """Return what the predictions should be multiplied with, in units of training, (outputs,)."""
+    slope, error = _slopes(network, data)
+    too_much = (slope + 2 * error < 1) | (slope - 2 * error < 0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        factor = np.where(slope > 0, slope - 4 * error**2 / slope, 0.0)
+    return np.where(too_much, np.clip(factor, _LEAST, 1.0), 1.0)
+
+
+def _slopes(network: ForestNetwork, data: TrainingData) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the slope of each target on its predictions, and the standard error of the slope, (outputs,).
+
+    Out-of-bag, a row is predicted by few trees, and the noise of these would flatten the slope: it is taken out.
+    """
+    rows, y = data.validation, data.scaled_y(network)
+    soft = network.soft
+    assert soft is not None
+    sums, squares, counts, weights = np.zeros_like(y), np.zeros_like(y), np.zeros((len(y), 1)), np.zeros((len(y), 1))
+    for block in range(network.n_blocks):
+        row, weight = rows.of(block)
+        output = (network.block_output(block, data.X[row]) - soft.output_center) / soft.output_scale
+        sums[row] += output
+        squares[row] += output**2
+        counts[row] += 1
+        weights[row, 0] = weight
+    some = counts[:, 0] > min(network.n_blocks - 1, 1)
+    y, sums, squares, counts, weights = (array[some] for array in (y, sums, squares, counts, weights))
+    mean = sums / counts
+    variance = (squares / counts - mean**2) * counts / np.maximum(counts - 1, 1)
+    noise = variance * (1 / counts - 1 / network.n_blocks)
+    said = mean - np.average(mean, axis=0, weights=np.broadcast_to(weights, mean.shape))
+    true = y - np.average(y, axis=0, weights=np.broadcast_to(weights, y.shape))
+    spread = (weights * (said**2 - noise)).sum(axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        slope = (weights * said * true).sum(axis=0) / spread
+        error = np.sqrt((weights**2 * said**2 * (true - slope * said) ** 2).sum(axis=0)) / spread
+    known = spread > 0  # otherwise the predictions are one number, or all noise, and the guard has chosen them
+    return np.where(known, slope, 1.0), np.where(known, error, 0.0)
+
+
+def _scaled(network: ForestNetwork, factor: NDArray[np.float64]) -> ForestNetwork:
+    """Return the network with the weights of its output layer multiplied, and no hard blocks."""
+    assert network.soft is not None
+    structure, parameters = network.structure, network.soft.parameters.copy()
+    for block in range(network.n_blocks):
+        shift, offsets = structure.first_parameter[block], layer_offsets(structure, block)
+        output = parameters[shift + offsets[4] : shift + offsets[6]].reshape(-1, len(factor))
+        output *= factor.astype(np.float32)
+    return network.with_parameters(parameters, np.zeros(network.n_blocks, np.bool_))
