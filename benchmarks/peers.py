@@ -111,6 +111,7 @@ PEERS: dict[str, Peer] = {
     "XGBoost": Peer(_xgboost),
     "LightGBM": Peer(_lightgbm),
     "CatBoost": Peer(_catboost, native_strings=True),
+    "BART 30": Peer(lambda task, seed, threads: _Bart(30, seed)),
     "BART 200": Peer(lambda task, seed, threads: _Bart(200, seed)),
     "MLP": Peer(_mlp),
 }
