@@ -186,6 +186,7 @@ def models(draw):
     return model
 
 
+@pytest.mark.filterwarnings("ignore:.*networks diverged")
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(model=models(), warm_start=st.booleans())
 def test_what_comes_back_is_the_same_bit_for_bit_and_goes_on_training_the_same_way(model, warm_start, tmp_path):

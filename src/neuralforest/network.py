@@ -218,7 +218,7 @@ class ForestNetwork:
         if min(scales[0].min(), scales[1].min()) <= 0:
             raise InvalidParameterError(f"scale and output_scale must be positive, got {scale!r} and {output_scale!r}")
         kept, fold = ((1.0, 1.0), contrast) if folded else (contrast, (1.0, 1.0))
-        sharp = _per_column("sharpness", sharpness, e.n_splits) * fold[0]
+        sharp = _per_column("sharpness", sharpness, e.n_splits, "splits") * fold[0]
         if not (sharp > 0).all():
             raise InvalidParameterError(f"sharpness must be positive, got {sharpness!r}")
         structure = build_structure(e, training, connectivity, kept)
@@ -390,8 +390,8 @@ def _check_contrast(contrast: Any) -> tuple[float, float]:
     return float(pair[0]), float(pair[1])
 
 
-def _per_column(name: str, value: ArrayLike, n: int) -> NDArray[np.float64]:
+def _per_column(name: str, value: ArrayLike, n: int, what: str = "columns") -> NDArray[np.float64]:
     array = np.asarray(value, dtype=np.float64)
     if array.shape not in ((), (n,)) or not np.isfinite(array).all():
-        raise InvalidParameterError(f"{name} must be one finite number, or {n} of them, got {value!r}")
+        raise InvalidParameterError(f"{name} must be one finite number, or one for each of {n} {what}, got {value!r}")
     return np.broadcast_to(array, (n,)).copy()

@@ -8,6 +8,9 @@ import scipy.sparse
 import scipy.special
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
+from neuralforest.estimators import forests
+from neuralforest.estimators.parameters import enough_epochs
+from neuralforest.training import BlockRows, TrainingData
 from small_models import boosted, classification, forest, output, problem, regression, small, small_boosted
 
 BOTH = pytest.mark.parametrize("classifier", [False, True], ids=["regressor", "classifier"])
@@ -272,8 +275,36 @@ def test_contrasts_without_end_and_no_epochs_give_the_forest_back():
 def test_the_default_forest_is_ours():
     X, y = regression()
     model = small().set_params(forest=None, max_epochs=1).fit(X, y)
-    assert type(model.forest_).__name__ == "RandomForestRegressor"
+    assert type(model.forest_).__name__ == "BaggingRegressor"
     assert model.score(X, y) > 0.8
+
+
+@pytest.mark.parametrize(
+    ("rows", "trees", "leaves"), [(20, 100, 16), (400, 100, 60), (1_000, 50, 94), (10_000, 30, 96)]
+)
+def test_more_rows_get_fewer_and_larger_trees(rows, trees, leaves):
+    grown = forests.default_forest(False, rows, 6)
+    assert (grown.n_estimators, grown.estimator.max_leaf_nodes) == (trees, leaves)
+    assert (grown.max_samples, grown.bootstrap, grown.estimator.max_features) == (0.8, False, 1 / 3)
+    assert forests.default_forest(False, rows, 5).estimator.max_features == 1.0
+
+
+@BOTH
+def test_weights_and_several_targets_get_a_random_forest(classifier):
+    X, y = problem(classifier)
+    model = small(classifier).set_params(forest=None, max_epochs=1).fit(X, y, sample_weight=np.ones(len(y)))
+    assert type(model.forest_).__name__.startswith("RandomForest")
+    if not classifier:
+        model = small().set_params(forest=None, max_epochs=1).fit(X, np.column_stack([y, -y]))
+        assert type(model.forest_).__name__ == "RandomForestRegressor"
+
+
+@pytest.mark.parametrize(
+    ("rows", "batch", "epochs"), [(32 * 100, 32, 25), (100, 32, 100), (32 * 2_000, 32, 5), (3_200, 64, 50)]
+)
+def test_automatic_epochs_make_2500_steps(rows, batch, epochs):
+    own = BlockRows.shared(np.arange(rows), np.ones(rows), 3)
+    assert enough_epochs(TrainingData(np.zeros((rows, 1)), np.zeros((rows, 1)), own, own), batch) == epochs
 
 
 @BOTH

@@ -248,7 +248,7 @@ class NeuralForest(BaseEstimator):
         """Train the network softened by each contrast, and return the best on validation, with its contrast."""
         pairs = contrast_pairs(self.contrast)
         units = self._units(data, table.weight, split.fit)
-        sharpness = self._sharpness(network, data.X[split.fit], units)
+        sharpness = self._sharpness(network, data.X[split.fit[table.weight[split.fit] > 0]], units)
         kept: tuple[Trained, tuple[float, float]] | None = None
         with reporting(self.callback, self.verbose, settings.max_epochs * len(pairs)) as callback:
             for number, contrast in enumerate(pairs):

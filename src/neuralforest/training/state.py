@@ -94,7 +94,7 @@ class State:
     def lost(self) -> NDArray[np.bool_]:
         """Blocks that no epoch made better and that ended ten times worse than they started, though with a number."""
         start, end = self.validation_loss[0], self.validation_loss[self.epoch]
-        return (self.best_epoch <= 0) & (start > 0) & (end > 10 * start)
+        return (self.best_epoch <= 0) & (end > 10 * start + 0.1)  # 0.1: a perfect start has no size of its own
 
     def keep_last(self) -> None:
         """Count the last state of every block that has not diverged as its best."""

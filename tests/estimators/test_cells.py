@@ -1,0 +1,87 @@
+"""Contrasts in units of a split's own cell."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.ensemble import RandomForestRegressor
+
+import neuralforest as nf
+from neuralforest.estimators.scaling import cell_sharpness, center_and_spread
+from neuralforest.exceptions import InvalidParameterError
+
+
+def twin(forest, X, center, scale):
+    """Walk the rows down scikit-learn's own trees, and take the spread of what arrives; splits in depth-first order."""
+    found = []
+    for estimator in forest.estimators_:
+        tree = estimator.tree_
+
+        def walk(node, rows, tree=tree):
+            if tree.children_left[node] < 0:
+                return
+            column = ((rows - center) / scale)[:, tree.feature[node]]
+            known = column[~np.isnan(column)]
+            found.append(1 / max(known.std() if len(known) else 0.0, 0.02))
+            left = rows[:, tree.feature[node]] <= tree.threshold[node]
+            left |= np.isnan(rows[:, tree.feature[node]]) & bool(tree.missing_go_to_left[node])
+            walk(tree.children_left[node], rows[left])
+            walk(tree.children_right[node], rows[~left])
+
+        walk(0, X)
+    return np.array(found)
+
+
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 10_000), missing=st.booleans(), size=st.sampled_from([1e-3, 1.0, 1e6]))
+def test_sharpness_is_one_over_the_spread_of_the_rows_that_arrive(seed, missing, size):
+    rng = np.random.default_rng(seed)
+    X = (rng.exponential(size=(80, 3)) * size).astype(np.float32).astype(float)
+    if missing:
+        X[rng.random(X.shape) < 0.1] = np.nan
+    y = np.nansum(X / size, axis=1) + rng.normal(size=80)
+    forest = RandomForestRegressor(3, max_leaf_nodes=int(rng.integers(2, 30)), random_state=seed).fit(X, y)
+    network = nf.convert(forest)
+    center, scale = center_and_spread(X, np.ones(80))
+    found = cell_sharpness(network, network.check_X(X), center, scale)
+    order = np.lexsort((-network.ensemble.end, network.ensemble.begin, network.ensemble.tree_of_split))
+    np.testing.assert_allclose(found[order], twin(forest, X, center, scale), rtol=1e-4)
+
+
+def test_a_split_that_no_row_reaches_has_the_largest_sharpness():
+    X = np.arange(20.0)[:, None]
+    network = nf.convert(RandomForestRegressor(1, bootstrap=False).fit(X, X[:, 0]))
+    assert cell_sharpness(network, network.check_X(X[:2]), np.zeros(1), np.ones(1)).max() == 50.0
+
+
+@pytest.mark.parametrize("connectivity", ["sparse", "full"])
+def test_sharpness_multiplies_the_slope_of_each_split(connectivity):
+    X = np.random.default_rng(0).normal(size=(50, 2))
+    network = nf.convert(RandomForestRegressor(2, max_leaf_nodes=6, random_state=0).fit(X, X[:, 0]))
+    plain, sharp = (network.soften((3, 1), connectivity=connectivity, sharpness=s) for s in (1.0, 7.0))
+    folded = network.soften((21, 1), connectivity=connectivity)
+    assert abs(plain.predict(X) - sharp.predict(X)).max() > 1e-3
+    np.testing.assert_allclose(sharp.predict(X), folded.predict(X), rtol=1e-4)
+
+
+@pytest.mark.parametrize("sharpness", [0.0, -1.0, np.nan, [1.0, 2.0]])
+def test_sharpness_is_one_positive_number_or_one_a_split(sharpness):
+    X = np.random.default_rng(0).normal(size=(50, 2))
+    network = nf.convert(RandomForestRegressor(2, max_leaf_nodes=6, random_state=0).fit(X, X[:, 0]))
+    with pytest.raises(InvalidParameterError, match="sharpness must be"):
+        network.soften((3, 1), sharpness=sharpness)
+
+
+def test_the_unit_is_a_choice():
+    X = np.random.default_rng(0).exponential(size=(120, 3))
+    y = np.sin(9 * X[:, 0])
+    models = [
+        nf.NeuralForestRegressor(
+            RandomForestRegressor(4, max_leaf_nodes=9), max_epochs=2, random_state=0, contrast_unit=unit
+        ).fit(X, y)
+        for unit in ("cell", "feature")
+    ]
+    starts = [model.network_.soft.parameters for model in models]
+    assert not np.array_equal(*starts)
+    with pytest.raises(InvalidParameterError, match="contrast_unit must be 'cell' or 'feature', got 'leaf'"):
+        nf.NeuralForestRegressor(contrast_unit="leaf").fit(X, y)

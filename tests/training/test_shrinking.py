@@ -1,0 +1,105 @@
+"""Predictions that say more than is known are pulled to the centre of the target, and no others."""
+
+import numpy as np
+import pytest
+from sklearn.ensemble import RandomForestRegressor
+
+import neuralforest as nf
+from neuralforest.training import BlockRows, Settings, TrainingData, shrinking, train
+from neuralforest.training.losses import resolve_loss
+
+N = 400
+
+
+def fitted(y, n_trees=10, training="independent"):
+    """Return a softened forest and data on which each tree is judged by rows that it has not seen."""
+    X = np.random.default_rng(0).normal(size=(N, 3))
+    y = y(X, np.random.default_rng(1).normal(size=N))
+    half = N // 2
+    forest = RandomForestRegressor(n_trees, max_leaf_nodes=12, random_state=0).fit(X[:half], y[:half])
+    columns = y.reshape(N, -1)
+    network = nf.convert(forest).soften(
+        (20, 5),
+        output_center=columns[:half].mean(axis=0),
+        output_scale=columns[:half].std(axis=0),
+        training=training,
+    )
+    rows = [
+        BlockRows.shared(part, np.ones(len(part)), network.n_blocks) for part in (np.arange(half), np.arange(half, N))
+    ]
+    return network, TrainingData(network.check_X(X), columns, *rows)
+
+
+def signal(X, noise):
+    return 3 * X[:, 0] + 0.1 * noise
+
+
+def noise_only(X, noise):
+    return noise + 7
+
+
+@pytest.mark.parametrize("training", ["independent", "joint"])
+def test_what_can_be_taken_at_its_word_stays_as_it_is(training):
+    network, data = fitted(signal, training=training)
+    assert shrinking.shrink_factors(network, data) == 1.0
+    assert shrinking.shrink(network, data, resolve_loss("auto", None, network.ensemble), np.inf)[0] is network
+
+
+@pytest.mark.parametrize("training", ["independent", "joint"])
+def test_where_nothing_is_known_almost_nothing_is_said(training):
+    network, data = fitted(noise_only, training=training)
+    loss = resolve_loss("auto", None, network.ensemble)
+    shrunk, after = shrinking.shrink(network, data, loss, np.inf)
+    center = network.soft.output_center
+    np.testing.assert_allclose(
+        shrunk.output(data.X) - center, 0.01 * (network.output(data.X) - center), rtol=1e-4, atol=1e-6
+    )
+    assert after == pytest.approx(1.0, abs=0.15)  # the variance of the target
+
+
+def test_each_target_has_its_own_factor():
+    network, data = fitted(lambda X, noise: np.column_stack([signal(X, noise), noise_only(X, noise)]))
+    factors = shrinking.shrink_factors(network, data)
+    assert factors[0] == 1.0
+    assert factors[1] == 0.01
+
+
+def test_predictions_that_are_twice_too_large_are_halved():
+    network, data = fitted(signal, n_trees=30)
+    twice = shrinking._scaled(network, np.array([2.0]))
+    assert shrinking.shrink_factors(twice, data)[0] == pytest.approx(
+        shrinking._slopes(network, data)[0][0] / 2, rel=0.02
+    )
+
+
+def test_the_noise_of_few_trees_is_no_reason_to_shrink():
+    """Out-of-bag, each row is predicted by two or three trees, whose mean is far noisier than that of all."""
+    network, data = fitted(signal, n_trees=30)
+    rng = np.random.default_rng(0)
+    rows = [np.arange(N // 2, N)[rng.random(N // 2) < 0.08] for _ in range(network.n_blocks)]
+    own = BlockRows.own(rows, [np.ones(len(part)) for part in rows])
+    few = TrainingData(data.X, data.y, data.fit, own)
+    slope, error = shrinking._slopes(network, few)
+    all_trees, _ = shrinking._slopes(network, data)
+    assert abs(slope[0] - all_trees[0]) < 3 * error[0]
+
+
+def test_a_network_is_never_shrunk_below_its_forest():
+    network, data = fitted(noise_only)
+    assert shrinking.shrink(network, data, resolve_loss("auto", None, network.ensemble), 0.0)[0] is network
+
+
+def test_training_shrinks_on_request_and_never_hands_out_less_than_the_forest():
+    network, data = fitted(noise_only)
+    plain = train(network, data, Settings(max_epochs=2))
+    shrunk = train(network, data, Settings(max_epochs=2), shrink=True)
+    assert shrunk.validation_loss <= plain.forest_loss == shrunk.forest_loss
+    assert np.ptp(shrunk.network.predict(data.X)) < 0.1 * np.ptp(plain.network.predict(data.X))
+
+
+def test_an_estimator_predicts_little_where_nothing_is_known():
+    X = np.random.default_rng(0).normal(size=(300, 4))
+    y = np.random.default_rng(1).normal(size=300)
+    model = nf.NeuralForestRegressor(max_epochs=3, random_state=0).fit(X, y)
+    assert model.predict(X).std() < 0.1 * model.forest_.predict(X).std()
+    assert model.validation_loss_ <= model.forest_loss_
