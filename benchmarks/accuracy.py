@@ -19,11 +19,11 @@ import numpy as np
 from sklearn.metrics import accuracy_score, log_loss
 
 from benchmarks import data
+from benchmarks.accuracy_report import MOST_ROWS
 from benchmarks.peers import PEERS, fit_arguments, table_for
 from benchmarks.tables import load_expected
 
 RESULTS = Path(__file__).parent / "results" / "accuracy.csv"
-MOST_ROWS = 6_000
 _SPLITS_OF_CUT_SETS = 3
 COLUMNS = (
     "data",
