@@ -247,8 +247,9 @@ class NeuralForest(BaseEstimator):
     ) -> tuple[Trained, tuple[float, float]]:
         """Train the network softened by each contrast, and return the best on validation, with its contrast."""
         pairs = contrast_pairs(self.contrast)
-        units = self._units(data, table.weight, split.fit)
-        sharpness = self._sharpness(network, data.X[split.fit[table.weight[split.fit] > 0]], units)
+        units = scaling.measured_units(
+            network, data, table.weight, split.fit, self.standardize, self.contrast_unit == "cell"
+        )
         kept: tuple[Trained, tuple[float, float]] | None = None
         with reporting(self.callback, self.verbose, settings.max_epochs * len(pairs)) as callback:
             for number, contrast in enumerate(pairs):
@@ -257,7 +258,6 @@ class NeuralForest(BaseEstimator):
                     training=self.training,  # type: ignore[arg-type]
                     connectivity=self.connectivity,  # type: ignore[arg-type]
                     folded=self.folded,
-                    sharpness=sharpness,
                     **units,
                 )
                 checkpoint = self._checkpoint(f".{number}" if len(pairs) > 1 else "")
@@ -268,30 +268,6 @@ class NeuralForest(BaseEstimator):
                     break
         assert kept is not None
         return kept
-
-    def _units(
-        self, data: TrainingData, weight: NDArray[np.float64], rows: NDArray[np.int64]
-    ) -> dict[str, NDArray[np.float64]]:
-        """Return the centres and scales for softening, measured on the rows that are learnt from."""
-        if not self.standardize:
-            if not self._classifier:
-                scaling.check_scaled_target(data.y)
-            return {}
-        center, scale = scaling.center_and_spread(data.X[rows], weight[rows])
-        units = {"center": center, "scale": scale}
-        if not self._classifier:
-            center, scale = scaling.center_and_spread(data.y[rows], weight[rows])
-            units |= {"output_center": center, "output_scale": scale}
-        return units
-
-    def _sharpness(
-        self, network: ForestNetwork, X: NDArray[np.floating], units: dict[str, NDArray[np.float64]]
-    ) -> float | NDArray[np.float64]:
-        """Return what makes each split as sharp as its cell asks for."""
-        if self.contrast_unit == "feature":
-            return 1.0
-        zero, one = np.zeros(X.shape[1]), np.ones(X.shape[1])
-        return scaling.cell_sharpness(network, X, units.get("center", zero), units.get("scale", one))
 
     def _checkpoint(self, ending: str) -> Checkpoint | None:
         """Return a checkpoint for one of the trainings of a fit, which must not share a file."""

@@ -7,10 +7,42 @@ from numpy.typing import NDArray
 
 from neuralforest.exceptions import InvalidParameterError
 from neuralforest.network import ForestNetwork
+from neuralforest.training import TrainingData
 
 _SMALLEST, _LARGEST = 1e-6, 1e100  # spreads of a target that the squared errors of trees can tell from 0 and infinity
 _FAR = 1e15  # of a target in the units of training, whose squares are taken in float32
 _ROUNDING = 1e-12  # what varies by less than this part of its size does not vary
+
+
+def measured_units(
+    network: ForestNetwork,
+    data: TrainingData,
+    weight: NDArray[np.float64],
+    rows: NDArray[np.int64],
+    standardize: bool,
+    cells: bool,
+) -> dict[str, NDArray[np.float64]]:
+    """Return what `ForestNetwork.soften` is to be told of units, measured on the rows that are learnt from.
+
+    Parameters
+    ----------
+    standardize : bool
+        Take the spread of features and target as units, instead of the raw ones.
+    cells : bool
+        Make each split as sharp as its cell asks for; see `cell_sharpness`.
+    """
+    rows = rows[weight[rows] > 0]
+    X, y, weight = data.X[rows], data.y[rows], weight[rows]
+    units = {"center": np.zeros(X.shape[1]), "scale": np.ones(X.shape[1])}
+    if standardize:
+        units["center"], units["scale"] = center_and_spread(X, weight)
+        if network.classes is None:
+            units["output_center"], units["output_scale"] = center_and_spread(y, weight)
+    elif network.classes is None:
+        check_scaled_target(data.y)
+    if cells:
+        units["sharpness"] = cell_sharpness(network, X, units["center"], units["scale"])
+    return units
 
 
 def center_and_spread(
