@@ -8,10 +8,10 @@ w_out * (v + 1), which loses no digits however many leaves there are.
 
 from typing import Any, NamedTuple
 
-from neuralforest._kernels._jit import kernel
+from neuralforest._kernels._jit import part
 
-IDENTITY, SOFTMAX = 0, 1
-"""What is done to a tree's output before trees are added up."""
+IDENTITY, SOFTMAX = None, 1
+"""What is done to a tree's output before trees are added up. Kernels compile without what they are given None for."""
 
 
 class Structure(NamedTuple):
@@ -32,7 +32,7 @@ class Structure(NamedTuple):
     n_features: int
     n_outputs: int
     full: bool  # connectivity
-    head: int  # IDENTITY or SOFTMAX
+    head: int | None  # IDENTITY or SOFTMAX
     contrast1: Any  # float32
     contrast2: Any  # float32
 
@@ -89,7 +89,6 @@ class Tiles(NamedTuple):
     transposed: Any  # float32 (rows, LANES)
 
 
-@kernel
 def layer_offsets(structure, block):  # type: ignore[no-untyped-def]
     """Return where w1, b1, w2, b2, w_out and b_out begin in the parameters of a block, and their number."""
     first, last = structure.block_tree[block], structure.block_tree[block + 1]
@@ -106,3 +105,7 @@ def layer_offsets(structure, block):  # type: ignore[no-untyped-def]
     b_out = w_out + leaves * structure.n_outputs
     w1 = b1 - splits * width  # not a literal 0, which would compile what it is given to once more
     return w1, b1, w2, b2, w_out, b_out, b_out + (last - first) * structure.n_outputs
+
+
+compiled_offsets = part(layer_offsets)
+"""`layer_offsets` for kernels."""

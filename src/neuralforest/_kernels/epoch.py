@@ -16,7 +16,7 @@ import numpy as np
 from neuralforest._kernels import dense, output, sparse
 from neuralforest._kernels._jit import absent, kernel, part
 from neuralforest._kernels.adam import adam, column_sum, project
-from neuralforest._kernels.arguments import layer_offsets
+from neuralforest._kernels.arguments import compiled_offsets
 from neuralforest._kernels.barrier import meet
 from neuralforest._kernels.lanes import LANES, load, total
 from neuralforest._kernels.losses import batch_loss
@@ -203,7 +203,7 @@ def train_epoch(  # type: ignore[no-untyped-def]
     target, prediction = np.empty((n_outputs, LANES), np.float32), np.empty((n_outputs, LANES), np.float32)
     slope, own = np.empty((n_outputs, LANES), np.float32), np.empty((n_outputs, LANES), np.float32)
     for block in blocks:
-        offsets, shift = layer_offsets(structure, block), structure.first_parameter[block]
+        offsets, shift = compiled_offsets(structure, block), structure.first_parameter[block]
         p = weights.parameters[shift : shift + offsets[6]]
         n_trees = structure.block_tree[block + 1] - structure.block_tree[block]
         n, step, sum_, weight_sum, chunk = rows.end[block] - rows.begin[block], weights.steps[block], 0.0, 0.0, 0

@@ -4,7 +4,7 @@ import numpy as np
 
 from neuralforest._kernels import output
 from neuralforest._kernels._jit import absent, kernel
-from neuralforest._kernels.arguments import Weights, layer_offsets
+from neuralforest._kernels.arguments import Weights, compiled_offsets
 from neuralforest._kernels.epoch import JUDGE, forward_block, train_epoch
 from neuralforest._kernels.lanes import LANES
 
@@ -19,7 +19,7 @@ def add_predictions(structure, parameters, blocks, X, center, scale, scratch, ti
     batch, runs = np.empty(LANES, np.int64), absent(tiles)
     prediction = np.empty((structure.n_outputs, LANES), np.float32)
     for block in blocks:
-        offsets = layer_offsets(structure, block)
+        offsets = compiled_offsets(structure, block)
         shift = structure.first_parameter[block]
         p = parameters[shift : shift + offsets[6]]
         n_trees = structure.block_tree[block + 1] - structure.block_tree[block]

@@ -3,7 +3,6 @@
 import numpy as np
 
 from neuralforest._kernels._jit import part
-from neuralforest._kernels.arguments import SOFTMAX
 from neuralforest._kernels.lanes import fill, load, store, total
 
 _ONE, _ZERO = np.float32(1.0), np.float32(0.0)
@@ -25,6 +24,13 @@ def _softmax(score, row, n):  # type: ignore[no-untyped-def]
 
 
 @part
+def _apply(head, score, row, n):  # type: ignore[no-untyped-def]
+    """Turn n rows of scores into what the head makes of them; an argument that is None leaves the branch out."""
+    if head is not None:
+        _softmax(score, row, n)
+
+
+@part
 def forward(structure, first_tree, tree, offsets, p, h, score, half):  # type: ignore[no-untyped-def]
     """Fill the tree's rows of the half of `score` that starts at row `half`; with softmax, with probabilities."""
     n_outputs = structure.n_outputs
@@ -38,15 +44,14 @@ def forward(structure, first_tree, tree, offsets, p, h, score, half):  # type: i
         for leaf in range(leaf0, leaf1):
             a = a + (load(h, leaf) + _ONE) * p[w_out + leaf * n_outputs + o]
         store(score, row + o, a)
-    if structure.head == SOFTMAX:
-        _softmax(score, row, n_outputs)
+    _apply(structure.head, score, row, n_outputs)
 
 
 @part
 def combine(structure, n_trees, score, half, prediction):  # type: ignore[no-untyped-def]
     """Fill `prediction` (outputs, LANES): the sum of the scores, or the mean of the probabilities, in tree order."""
     n_outputs = structure.n_outputs
-    factor = _ONE / np.float32(n_trees) if structure.head == SOFTMAX else _ONE
+    factor = _ONE / np.float32(n_trees) if structure.head is not None else _ONE
     for o in range(n_outputs):
         a = fill(_ZERO)
         for tree in range(n_trees):
@@ -70,7 +75,7 @@ def squared_error(prediction, target, weight, rows, slope):  # type: ignore[no-u
 @part
 def score_slopes(structure, n_trees, place, score, half, slope, target):  # type: ignore[no-untyped-def]
     """Fill `target` (outputs, LANES) with the slopes of one tree's score, given those of the prediction."""
-    softmax, row = structure.head == SOFTMAX, half + place * structure.n_outputs
+    softmax, row = structure.head is not None, half + place * structure.n_outputs
     factor, mean = _ONE / np.float32(n_trees), fill(_ZERO)
     for o in range(structure.n_outputs if softmax else 0):
         mean = mean + load(slope, o) * load(score, row + o)
@@ -99,6 +104,6 @@ def backward(structure, first_tree, tree, offsets, p, h, slope, gradient):  # ty
         a = a * (_ONE - v * v) * structure.contrast2
         store(h, leaf, a)
         gradient[b2 + leaf] += total(a)
-    if structure.head == SOFTMAX or place == 0:  # scores that are added up share one trained offset, the first tree's
+    if structure.head is not None or place == 0:  # scores that are added up share one trained offset, the first tree's
         for o in range(n_outputs):
             gradient[b_out + place * n_outputs + o] += total(load(slope, o))
