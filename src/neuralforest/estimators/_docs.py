@@ -12,8 +12,8 @@ forest : estimator, optional
     exclude the validation rows; its parameters are reached by nested names, as in ``forest__max_depth``. Fitted, it is
     used as it is, and it is the caller's business that it has not seen the validation rows; because cloning (in
     GridSearchCV, say) makes a fitted forest an unfitted one, wrap it in ``sklearn.frozen.FrozenEstimator`` there. None
-    grows trees on four fifths of the rows each: 100 trees for up to 500 rows, fewer for more, but at least 30; with 16
-    to 96 leaves, three times the square root of the number of rows.
+    grows 100 trees on four fifths of the rows each; of over 500 rows, on nine tenths, and fewer trees, but at least 30.
+    They have 16 to 96 leaves, three times the square root of the number of rows.
 {class_weight}training : {{"independent", "joint"}}
     Whether each tree becomes a network that is trained alone, or all trees become one network. Boosted trees need
     "joint".

@@ -20,7 +20,8 @@ from neuralforest.exceptions import InvalidParameterError
 def default_forest(classifier: bool, n_rows: int, n_features: int, bootstrap: bool = False) -> BaseEstimator:
     """Return the forest that is grown when the user gives none.
 
-    Each tree sees four fifths of the rows: its network learns from them, and the others judge it. The number of leaves
+    Each tree sees four fifths of up to 500 rows, and nine tenths of more: its network learns from them, and the others
+    judge it. The number of leaves
     grows with the square root of the number of rows, as the theory allows, up to what can be trained in seconds; of
     large trees on many rows, fewer are enough. A third of the features is tried at every split where there are many;
     it makes the trees differ, and the networks gain more than the trees lose.
@@ -31,7 +32,7 @@ def default_forest(classifier: bool, n_rows: int, n_features: int, bootstrap: bo
         Grow a random forest, with rows drawn with replacement: for weights and for several targets, which bagged trees
         do not take.
     """
-    n_trees = int(np.clip(50_000 / n_rows, 30, 100))
+    n_trees, share = int(np.clip(50_000 / n_rows, 30, 100)), 0.8 if n_rows <= 500 else 0.9
     shape: dict[str, Any] = {
         "max_leaf_nodes": int(np.clip(3 * np.sqrt(n_rows), 16, 96)),
         "max_features": 1 / 3 if n_features >= 6 else 1.0,
@@ -39,8 +40,8 @@ def default_forest(classifier: bool, n_rows: int, n_features: int, bootstrap: bo
     if bootstrap:
         return (RandomForestClassifier if classifier else RandomForestRegressor)(n_trees, **shape)
     if classifier:
-        return BaggingClassifier(DecisionTreeClassifier(**shape), n_trees, max_samples=0.8, bootstrap=False)
-    return BaggingRegressor(DecisionTreeRegressor(**shape), n_trees, max_samples=0.8, bootstrap=False)
+        return BaggingClassifier(DecisionTreeClassifier(**shape), n_trees, max_samples=share, bootstrap=False)
+    return BaggingRegressor(DecisionTreeRegressor(**shape), n_trees, max_samples=share, bootstrap=False)
 
 
 def source_of(forest: Any, classifier: bool) -> Any:

@@ -28,7 +28,7 @@ class Residuals:
     @classmethod
     def measure(cls, network: ForestNetwork, data: TrainingData, n_jobs: int | None) -> "Residuals":
         """Take the errors of a trained network on the rows that have judged it."""
-        row, output, _ = guard.validation_output(network, data, n_jobs)
+        row, output, *_ = guard.validation_output(network, data, n_jobs)
         if data.validation.are_shared:
             spread = disagreement(network, data.X[row])
         else:

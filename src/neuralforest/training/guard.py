@@ -1,5 +1,7 @@
 """The guard: a network that is worse than its trees on validation rows is not handed out."""
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,31 +20,59 @@ def block_losses(network: ForestNetwork, data: TrainingData, loss: Loss) -> NDAr
     return losses
 
 
-def validation_output(
-    network: ForestNetwork, data: TrainingData, n_jobs: int | None = None
-) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
-    """Return the validation rows of all blocks together, what the network says there, and their weights.
+class Judged(NamedTuple):
+    """What a network says on its validation rows."""
 
-    Where blocks have validation rows of their own (out-of-bag), a row is predicted by those blocks that it belongs to.
+    row: NDArray[np.int64]
+    output: NDArray[np.float64]  # (rows, outputs)
+    weight: NDArray[np.float64]
+    noise: NDArray[np.float64]  # (rows, outputs): how much its square is expected to fall when all blocks predict
+
+
+def validation_output(network: ForestNetwork, data: TrainingData, n_jobs: int | None = None) -> Judged:
+    """Return what the network says on the validation rows of all blocks together.
+
+    Where blocks have validation rows of their own (out-of-bag), a row is predicted by those k of all m blocks that it
+    belongs to. Their mean is noisier than that of all, by their variance times 1 / k - 1 / m.
     """
     rows = data.validation
     if rows.are_shared:
         row, weight = rows.of(0)
-        return row.astype(np.int64), network.output(data.X[row], n_jobs), weight.astype(np.float64)
-    sums, counts, weights = np.zeros_like(data.y), np.zeros(len(data.y)), np.zeros(len(data.y))
+        output = network.output(data.X[row], n_jobs)
+        return Judged(row.astype(np.int64), output, weight.astype(np.float64), np.zeros_like(output))
+    sums, squares = np.zeros_like(data.y), np.zeros_like(data.y)
+    counts, weights = np.zeros((len(data.y), 1)), np.zeros(len(data.y))
+    center = data.y.mean(axis=0)  # squares of numbers far from 0 would lose their digits
     for block in range(network.n_blocks):
         row, weight = rows.of(block)
-        sums[row] += network.block_output(block, data.X[row])
+        output = network.block_output(block, data.X[row]) - center
+        sums[row] += output
+        squares[row] += output**2
         counts[row] += 1
         weights[row] = weight
     seen = np.flatnonzero(counts)
-    return seen, sums[seen] / counts[seen, None], weights[seen]
+    k, mean = counts[seen], sums[seen] / counts[seen]
+    several = k[:, 0] > 1
+    variance = np.zeros_like(mean)
+    variance[several] = (squares[seen] / k - mean**2)[several] * (k / np.maximum(k - 1, 1))[several]
+    if several.any():
+        variance[~several] = variance[several].mean(axis=0)
+    noise = np.maximum(variance, 0.0) * (1 / k - 1 / network.n_blocks)
+    return Judged(seen, mean + center, weights[seen], noise)
 
 
 def whole_loss(network: ForestNetwork, data: TrainingData, loss: Loss, n_jobs: int | None = None) -> float:
-    """Return the validation loss of all blocks together."""
-    row, output, weight = validation_output(network, data, n_jobs)
-    return loss.mean(_scaled(network, output), data.scaled_y(network)[row], weight)
+    """Return the validation loss of all blocks together.
+
+    Of a squared error, the noise that comes from judging a row by few of the blocks is taken out: it would favour
+    smooth networks over trees, whose noise is larger, and goes away in the mean over all.
+    """
+    judged = validation_output(network, data, n_jobs)
+    value = loss.mean(_scaled(network, judged.output), data.scaled_y(network)[judged.row], judged.weight)
+    if loss.name != "squared_error" or not np.isfinite(value):
+        return value
+    scale = 1.0 if network.soft is None else network.soft.output_scale
+    return max(value - float(np.average((judged.noise / scale**2).mean(axis=1), weights=judged.weight)), 0.0)
 
 
 def _scaled(network: ForestNetwork, output: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -45,24 +45,13 @@ def _slopes(network: ForestNetwork, data: TrainingData) -> tuple[NDArray[np.floa
 
     Out-of-bag, a row is predicted by few trees, and the noise of these would flatten the slope: it is taken out.
     """
-    rows, y = data.validation, data.scaled_y(network)
     soft = network.soft
     assert soft is not None
-    sums, squares, counts, weights = np.zeros_like(y), np.zeros_like(y), np.zeros((len(y), 1)), np.zeros((len(y), 1))
-    for block in range(network.n_blocks):
-        row, weight = rows.of(block)
-        output = (network.block_output(block, data.X[row]) - soft.output_center) / soft.output_scale
-        sums[row] += output
-        squares[row] += output**2
-        counts[row] += 1
-        weights[row, 0] = weight
-    some = counts[:, 0] > min(network.n_blocks - 1, 1)
-    y, sums, squares, counts, weights = (array[some] for array in (y, sums, squares, counts, weights))
-    mean = sums / counts
-    variance = (squares / counts - mean**2) * counts / np.maximum(counts - 1, 1)
-    noise = variance * (1 / counts - 1 / network.n_blocks)
-    said = mean - np.average(mean, axis=0, weights=np.broadcast_to(weights, mean.shape))
-    true = y - np.average(y, axis=0, weights=np.broadcast_to(weights, y.shape))
+    judged = guard.validation_output(network, data)
+    y, mean = data.scaled_y(network)[judged.row], (judged.output - soft.output_center) / soft.output_scale
+    noise, weights = judged.noise / soft.output_scale**2, judged.weight[:, None]
+    said = mean - np.average(mean, axis=0, weights=judged.weight)
+    true = y - np.average(y, axis=0, weights=judged.weight)
     spread = (weights * (said**2 - noise)).sum(axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):
         slope = (weights * said * true).sum(axis=0) / spread
