@@ -61,18 +61,26 @@ def validation_output(network: ForestNetwork, data: TrainingData, n_jobs: int | 
     return Judged(seen, mean + center, weights[seen], noise)
 
 
-def whole_loss(network: ForestNetwork, data: TrainingData, loss: Loss, n_jobs: int | None = None) -> float:
-    """Return the validation loss of all blocks together.
+class WholeLoss(NamedTuple):
+    """The validation loss of all blocks together."""
 
-    Of a squared error, the noise that comes from judging a row by few of the blocks is taken out: it would favour
-    smooth networks over trees, whose noise is larger, and goes away in the mean over all.
+    measured: float
+    expected: float  # without the noise of a row's few blocks, where that can be known
+
+
+def whole_loss(network: ForestNetwork, data: TrainingData, loss: Loss, n_jobs: int | None = None) -> WholeLoss:
+    """Return the validation loss of all blocks together, as it is, and as it would be if all of them judged every row.
+
+    Noise favours smooth networks over trees, whose noise is larger; in the mean over all blocks it goes away. Of a
+    squared error it is known.
     """
     judged = validation_output(network, data, n_jobs)
     value = loss.mean(_scaled(network, judged.output), data.scaled_y(network)[judged.row], judged.weight)
     if loss.name != "squared_error" or not np.isfinite(value):
-        return value
+        return WholeLoss(value, value)
     scale = 1.0 if network.soft is None else network.soft.output_scale
-    return max(value - float(np.average((judged.noise / scale**2).mean(axis=1), weights=judged.weight)), 0.0)
+    noise = np.average((judged.noise / scale / scale).mean(axis=1), weights=judged.weight)  # scale**2 might be 0
+    return WholeLoss(value, value - float(noise))
 
 
 def _scaled(network: ForestNetwork, output: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -75,11 +75,12 @@ def train(
         hard = network.hard & (forest_losses <= state.best_loss)
     state.best_epoch[hard] = -1
     trained = network.with_parameters(state.best, hard)
-    forest_loss = guard.whole_loss(guard.all_hard(network), data, resolved, n_jobs)
-    validation_loss = guard.whole_loss(trained, data, resolved, n_jobs)
-    if not (validation_loss < forest_loss or keep_last):
-        trained, validation_loss = guard.all_hard(trained), forest_loss
+    forest = guard.whole_loss(guard.all_hard(network), data, resolved, n_jobs)
+    whole = guard.whole_loss(trained, data, resolved, n_jobs)
+    if not (keep_last or (whole.measured < forest.measured and whole.expected < forest.expected)):
+        trained, whole = guard.all_hard(trained), forest
         state.best_epoch[:] = -1
+    forest_loss, validation_loss = forest.measured, whole.measured
     if shrink and resolved.name == "squared_error":
         trained, validation_loss = shrinking.shrink(trained, data, resolved, forest_loss)
     return Trained(trained, state.history(forest_losses), forest_loss, validation_loss, state.interrupted)

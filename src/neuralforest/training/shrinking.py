@@ -22,12 +22,12 @@ def shrink(network: ForestNetwork, data: TrainingData, loss: Loss, forest_loss: 
 
     Trees that the guard has kept as they are become soft again: a tree cannot be shrunk and stay what it is.
     """
-    before = guard.whole_loss(network, data, loss)
+    before = guard.whole_loss(network, data, loss).measured
     factor = shrink_factors(network, data)
     if (factor == 1.0).all():
         return network, before
     shrunk = _scaled(network, factor)
-    after = guard.whole_loss(shrunk, data, loss)
+    after = guard.whole_loss(shrunk, data, loss).measured
     return (shrunk, after) if after <= forest_loss else (network, before)
 
 
@@ -49,7 +49,7 @@ def _slopes(network: ForestNetwork, data: TrainingData) -> tuple[NDArray[np.floa
     assert soft is not None
     judged = guard.validation_output(network, data)
     y, mean = data.scaled_y(network)[judged.row], (judged.output - soft.output_center) / soft.output_scale
-    noise, weights = judged.noise / soft.output_scale**2, judged.weight[:, None]
+    noise, weights = judged.noise / soft.output_scale / soft.output_scale, judged.weight[:, None]
     said = mean - np.average(mean, axis=0, weights=judged.weight)
     true = y - np.average(y, axis=0, weights=judged.weight)
     spread = (weights * (said**2 - noise)).sum(axis=0)
