@@ -32,15 +32,15 @@ _DENSE = ("NRF2 full", "NN2", "NN3")  # a run takes minutes to hours
 _REPETITIONS = 10
 _DENSE_REPETITIONS = {"concrete": 3, "crime": 3, "protein": 1}  # where one takes over a minute
 _SECONDS_A_ROW = {  # of training, on one core of a two-core machine
-    "NN1": 0.006,
-    "NN2": 0.11,
-    "NN3": 0.2,
-    "RF": 0.0005,
-    "NRF1 full": 0.014,
-    "NRF2 full": 0.19,
-    "NRF1 sparse": 0.004,
-    "NRF2 sparse": 0.003,
-    "BART": 0.005,
+    "NN1": 0.003,
+    "NN2": 0.085,
+    "NN3": 0.16,
+    "RF": 0.0002,
+    "NRF1 full": 0.002,
+    "NRF2 full": 0.036,
+    "NRF1 sparse": 0.0008,
+    "NRF2 sparse": 0.0008,
+    "BART": 0.0014,
 }
 
 
