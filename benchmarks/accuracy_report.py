@@ -17,6 +17,7 @@ def write_report(results: Path) -> None:
     """Write accuracy.md and accuracy.png next to the results."""
     rows = pd.read_csv(results)
     rows = rows.assign(data=np.where(rows.rows > MOST_ROWS, rows.data + " (whole)", rows.data))
+    rows = _common(rows)
     sections = [_stamp(rows), _verdicts(rows)]
     for task in ("regression", "classification"):
         part = rows[rows.task == task]
@@ -29,19 +30,20 @@ def write_report(results: Path) -> None:
     _picture(rows, results.with_suffix(".png"))
 
 
-def summary(part: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return mean errors (sets x models), and what they say of each model.
+def _common(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the runs on splits that all models of the task have finished, so that means are over the same rows."""
+    models = rows.groupby("task").model.transform("nunique")
+    return rows[rows.groupby(["data", "split"]).model.transform("nunique") == models]
 
-    A set counts once every model has the same splits of it; a model's column counts what all models have.
-    """
+
+def summary(part: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return mean errors (sets x models), and what they say of each model."""
     errors = _means(part, "error")
-    complete = errors.dropna()
-    peers = complete.drop(columns=OURS)
-    ratio = complete.div(peers.min(axis=1), axis=0)
+    ratio = errors.div(errors.drop(columns=OURS).min(axis=1), axis=0)
     judged = pd.DataFrame(
         {
-            "mean rank": complete.rank(axis=1).mean(),
-            "wins": (complete.rank(axis=1) == 1).sum(),
+            "mean rank": errors.rank(axis=1).mean(),
+            "wins": (errors.rank(axis=1) == 1).sum(),
             "geometric mean of error / best peer": np.exp(np.log(ratio).mean()),
             "median fit seconds": _means(part, "fit_seconds").median(),
             "median predict seconds": _means(part, "predict_seconds").median(),
@@ -61,7 +63,7 @@ def _section(task: str, part: pd.DataFrame) -> str:
     name = "test RMSE" if task == "regression" else "log loss"
     text = (
         f"## {task.capitalize()}: mean {name}\n\n{_markdown(table)}\n\n"
-        f"Over the {len(errors.dropna())} sets that all models have finished:\n\n{_markdown(judged)}"
+        f"Over the {len(errors)} sets:\n\n{_markdown(judged)}"
     )
     return text if task == "regression" else f"{text}\n\nMean accuracy:\n\n{_markdown(_means(part, 'accuracy'))}"
 
@@ -83,7 +85,7 @@ def _verdicts(rows: pd.DataFrame) -> str:
 
 def _times(rows: pd.DataFrame) -> str:
     """Compare the time of a fit with CatBoost's, where there are over 1,000 rows."""
-    seconds = _means(rows[rows.rows > 1_000], "fit_seconds")
+    seconds = _means(rows[rows.rows > 1_000], "fit_seconds").reindex(columns=[OURS, "CatBoost"])
     table = pd.DataFrame({"ours": seconds[OURS], "CatBoost": seconds["CatBoost"]}).dropna()
     table["ours / CatBoost"] = table["ours"] / table["CatBoost"]
     return f"## Seconds of a fit, sets of over 1,000 rows, the same threads\n\n{_markdown(table)}"
@@ -122,7 +124,7 @@ def _picture(rows: pd.DataFrame, path: Path) -> None:
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    errors = rows[rows.rows <= MOST_ROWS].pivot_table(index=["task", "data"], columns="model", values="error")
+    errors = _common(rows[rows.rows <= MOST_ROWS]).pivot_table(index=["task", "data"], columns="model", values="error")
     if OURS not in errors:
         return
     errors = errors.div(errors.drop(columns=OURS).min(axis=1), axis=0)
@@ -136,6 +138,6 @@ def _picture(rows: pd.DataFrame, path: Path) -> None:
     ax.axvline(1, color="#D55E00", linewidth=1, label="best peer")
     ax.set_yticks(places, [name for _, name in errors.index])
     ax.set_xlabel("error relative to the best peer (cut at 1.6)")
-    ax.legend(loc="lower right")
+    figure.legend(loc="outside upper center", ncols=3, frameon=False)
     figure.savefig(path, dpi=120)
     plt.close(figure)

@@ -44,7 +44,7 @@ def tree_step(quick: bool) -> Iterator[Row]:
         ensemble = complete_forest()
         train = stack.enter_context(epochs(ensemble, "independent", "sparse", _ROWS, 1))
         ours = clocked(train, ensemble.n_trees * _ROWS / BATCH, at_least=0.12)
-        best = contest({"ours": ours, "limit": run_limit}, 5 if quick else 15)
+        best = contest({"ours": ours, "limit": run_limit}, 5 if quick else 31)
     yield Row(what, seconds(best["ours"]), seconds(best["limit"]), best["ours"] / best["limit"], at_most=1.5)
 
 
@@ -77,7 +77,7 @@ def against_torch(quick: bool) -> Iterator[Row]:
     for threads in (1, 2):
         torch.set_num_threads(threads)
         for what, mode, masked, factor in contests:
-            ours, theirs = _against(mode, masked, threads, 3 if quick else 7)
+            ours, theirs = _against(mode, masked, threads, 3 if quick else 21)
             label = f"step of 30 trees, {threads} thread{'s' if threads > 1 else ''}, {what}"
             yield Row(label, seconds(ours), seconds(theirs), theirs / ours, at_least=factor)
 
@@ -111,7 +111,7 @@ def two_threads(quick: bool) -> Iterator[Row]:
             for n in (1, 2):
                 train = stack.enter_context(epochs(complete_forest(), *mode, n_rows, n))
                 contestants[f"ours {n}"] = clocked(train, n_rows / BATCH)
-            best = contest(contestants, 5 if quick else 15)
+            best = contest(contestants, 5 if quick else 31)
         note = f"two threads of hashing: {best['yardstick 1'] / best['yardstick 2']:.2f}"
         label, ratio = f"2 threads against 1: {' '.join(mode)}", best["ours 1"] / best["ours 2"]
         yield Row(label, seconds(best["ours 2"]), seconds(best["ours 1"]), ratio, at_least=factor, note=note)
