@@ -7,6 +7,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+import neuralforest
+
 OURS = "NeuralForest"
 MOST_ROWS = 6_000
 """Sets of more rows are cut to this many."""
@@ -102,11 +104,12 @@ def _markdown(frame: pd.DataFrame) -> str:
 
 def _stamp(rows: pd.DataFrame) -> str:
     splits = ", ".join(map(str, sorted(rows.split.unique())))
-    packages = ("neuralforest", "numpy", "scikit-learn", "xgboost-cpu", "lightgbm", "catboost", "stochtree")
+    packages = ("numpy", "scikit-learn", "xgboost-cpu", "lightgbm", "catboost", "stochtree")
     versions = ", ".join(f"{name} {_version(name)}" for name in packages)
     return (
         "# Accuracy with default settings\n\n"
-        f"Made by `python -m benchmarks.accuracy`; splits {splits}; Python {platform.python_version()}, {versions}."
+        f"Made by `python -m benchmarks.accuracy`; splits {splits}; Python {platform.python_version()}, "
+        f"neuralforest {neuralforest.__version__}, {versions}."
     )
 
 
