@@ -36,9 +36,12 @@ print(json.dumps([imported, len(compiled.buffer), time.perf_counter() - started]
 def rows(quick: bool) -> Iterator[Row]:
     kinds = ("sparse",) if quick else ("sparse", "full")
     for connectivity in kinds:
-        with tempfile.TemporaryDirectory() as folder:
-            imported, compiled, cold = _fresh_process(connectivity, folder)
-            _, _, warm = _fresh_process(connectivity, folder)
+        firsts = []
+        for _ in range(1 if quick else 3):  # the best of several rounds, as everywhere
+            with tempfile.TemporaryDirectory() as folder:
+                firsts.append(_fresh_process(connectivity, folder))
+                _, _, warm = _fresh_process(connectivity, folder)
+        imported, compiled, cold = min(firsts, key=lambda first: first[2])
         if connectivity == kinds[0]:
             label = "import: kernels compiled by it, and its time"
             yield Row(
