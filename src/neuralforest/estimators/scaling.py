@@ -93,6 +93,7 @@ def cell_sharpness(
     scaled = (X - center) / scale
     known = np.isfinite(scaled)
     scaled[~known] = 0.0
+    columns = known, scaled, scaled**2
     spread = np.empty(e.n_splits)
     leaves = network.apply(X)
     for tree in range(e.n_trees):
@@ -100,7 +101,7 @@ def cell_sharpness(
         splits = slice(e.first_split[tree], e.first_split[tree + 1])
         ends = np.searchsorted(leaves[order, tree], np.stack([e.begin[splits], e.end[splits]]))
         feature = e.feature[splits]
-        count, sum_, squares = (_sums(column[order], ends, feature) for column in (known, scaled, scaled**2))
+        count, sum_, squares = (_sums(column[order], ends, feature) for column in columns)
         count = np.maximum(count, 1)
         spread[splits] = np.sqrt(np.maximum(squares / count - (sum_ / count) ** 2, 0.0))
     return 1.0 / np.maximum(spread, 0.02)

@@ -82,7 +82,8 @@ def train(
         state.best_epoch[:] = -1
     forest_loss, validation_loss = forest.measured, whole.measured
     if shrink and resolved.name == "squared_error":
-        trained, validation_loss = shrinking.shrink(trained, data, resolved, forest_loss)
+        shrunk = shrinking.shrink(trained, data, resolved, forest_loss)
+        trained, validation_loss = shrunk or (trained, validation_loss)
     return Trained(trained, state.history(forest_losses), forest_loss, validation_loss, state.interrupted)
 
 

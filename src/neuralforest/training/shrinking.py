@@ -17,18 +17,20 @@ from neuralforest.training.losses import Loss
 _LEAST = 0.01  # of what was said is left, so that the order of predictions stays
 
 
-def shrink(network: ForestNetwork, data: TrainingData, loss: Loss, forest_loss: float) -> tuple[ForestNetwork, float]:
-    """Return a network that says no more than it knows, and its loss; the one given if the forest's loss is less.
+def shrink(
+    network: ForestNetwork, data: TrainingData, loss: Loss, forest_loss: float
+) -> tuple[ForestNetwork, float] | None:
+    """Return a network that says no more than it knows, and its loss; None where it should stay as it is.
 
-    Trees that the guard has kept as they are become soft again: a tree cannot be shrunk and stay what it is.
+    The loss may rise, but not above the forest's. Trees that the guard has kept as they are become soft again: a tree
+    cannot be shrunk and stay what it is.
     """
-    before = guard.whole_loss(network, data, loss).measured
     factor = shrink_factors(network, data)
     if (factor == 1.0).all():
-        return network, before
+        return None
     shrunk = _scaled(network, factor)
     after = guard.whole_loss(shrunk, data, loss).measured
-    return (shrunk, after) if after <= forest_loss else (network, before)
+    return (shrunk, after) if after <= forest_loss else None
 
 
 def shrink_factors(network: ForestNetwork, data: TrainingData) -> NDArray[np.float64]:
