@@ -3,7 +3,7 @@
 import numpy as np
 
 from neuralforest._kernels._jit import part
-from neuralforest._kernels.lanes import clip
+from neuralforest._kernels.lanes import clip, ratio
 
 _F = np.float32
 
@@ -13,6 +13,7 @@ def tanh(x):  # type: ignore[no-untyped-def]
     """Return tanh of every lane, by a ratio of polynomials (degree 13 over 6) that is wrong by less than 4e-7.
 
     Beyond 8 it is exactly 1, so that a saturated unit has slope exactly 0: Adam would magnify any other.
+    Where one lane is NaN, another may become so.
     """
     inner = clip(x, _F(7.905311))
     s = inner * inner
@@ -26,4 +27,4 @@ def tanh(x):  # type: ignore[no-untyped-def]
     q = s * q + _F(2.26843463243900e-03)
     q = s * q + _F(4.89352518554385e-03)
     beyond = (x - inner) * _F(1e-3)  # lifts what rounding left below 1
-    return clip(inner * p / q + beyond, _F(1.0))
+    return clip(ratio(inner * p, q) + beyond, _F(1.0))

@@ -44,7 +44,9 @@ def adam(weights, gradient, shift, start, stop, rate, step, plan, decay):  # typ
 def column_sum(p, start, stop, columns):  # type: ignore[no-untyped-def]
     """Return the sum of every `columns`-th of the numbers p[start:stop]."""
     sum_ = 0.0
-    for i in range(start, stop, columns):
+    for i in range(_U(start), _U(stop if columns == 1 else start)):  # the usual case, in vector registers
+        sum_ += p[i]
+    for i in range(start if columns > 1 else stop, stop, columns):
         sum_ += p[i]
     return sum_
 

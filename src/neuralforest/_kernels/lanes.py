@@ -103,6 +103,83 @@ def total(context: Any, vector: Any) -> Any:
     return types.float32(lanes), generate
 
 
+def _half(builder: Any, vector: Any, upper: bool) -> Any:
+    n = vector.type.count // 2
+    return _pick(builder, vector, vector, range(n * upper, n * upper + n))
+
+
+def _pick(builder: Any, first: Any, second: Any, places: Any) -> Any:
+    places = list(places)
+    return builder.shuffle_vector(first, second, ir.Constant(ir.VectorType(ir.IntType(32), len(places)), places))
+
+
+def _fold(builder: Any, vector: Any) -> Any:
+    """Add the upper half of a vector to its lower half."""
+    return builder.fadd(_half(builder, vector, False), _half(builder, vector, True), flags=_FLAGS)
+
+
+def _add_neighbours(builder: Any, first: Any, second: Any) -> Any:
+    """Return sums of two neighbours each, of every four of the first vector, then of the same four of the second."""
+    n = first.type.count
+    even = [place for four in range(0, n, 4) for place in (four, four + 2, n + four, n + four + 2)]
+    odd = [place + 1 for place in even]
+    sides = (_pick(builder, first, second, places) for places in (even, odd))
+    return builder.fadd(*sides, flags=_FLAGS)
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def add_totals(context: Any, array: Any, position: Any, first: Any, second: Any, third: Any, fourth: Any) -> Any:
+    """Add the sums over the lanes of four vectors to four neighbours in a flat array.
+
+    Together they take half the shuffles that four times `total` does.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        a, b, c, d = (_fold(builder, vector) for vector in arguments[2:])
+        sums = _add_neighbours(builder, _add_neighbours(builder, a, b), _add_neighbours(builder, c, d))
+        while sums.type.count > 4:
+            sums = _fold(builder, sums)
+        pointer = _pointer(context, builder, signature.args[0], *arguments[:2])
+        pointer = builder.bitcast(pointer, sums.type.as_pointer())
+        builder.store(builder.fadd(builder.load(pointer, align=4), sums, flags=_FLAGS), pointer, align=4)
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp, lanes, lanes, lanes, lanes), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def totals(context: Any, first: Any, second: Any) -> Any:
+    """Return the sums over the lanes of two vectors; cheaper than `total` of each."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        sums = _add_neighbours(builder, *(_fold(builder, vector) for vector in arguments))
+        while sums.type.count > 4:
+            sums = _fold(builder, sums)
+        sums = builder.fadd(sums, _pick(builder, sums, sums, (1, 1, 3, 3)), flags=_FLAGS)
+        picked = [builder.extract_element(sums, ir.Constant(ir.IntType(32), place)) for place in (0, 2)]
+        return context.make_tuple(builder, signature.return_type, picked)
+
+    return types.UniTuple(types.float32, 2)(lanes, lanes), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def ratio(context: Any, numerator: Any, denominator: Any) -> Any:
+    """Return numerator / denominator; a lane where that is NaN takes another with it.
+
+    A division takes as long as many products, so one serves two lanes: a / b = a d / (b d), c / d = c b / (b d).
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        (a, c), (b, d) = ((_half(builder, vector, False), _half(builder, vector, True)) for vector in arguments)
+        one = ir.Constant(b.type, [1.0] * b.type.count)
+        reciprocal = builder.fdiv(one, builder.fmul(b, d), flags=_FLAGS)
+        a = builder.fmul(builder.fmul(a, d, flags=_FLAGS), reciprocal, flags=_FLAGS)
+        c = builder.fmul(builder.fmul(c, b, flags=_FLAGS), reciprocal, flags=_FLAGS)
+        return _pick(builder, a, c, range(LANES))
+
+    return lanes(lanes, lanes), generate
+
+
 @intrinsic  # type: ignore[untyped-decorator]
 def multiply_add(context: Any, vector: Any, number: Any, sum_: Any) -> Any:
     """Return vector * number + sum_, always rounded in the same way.
@@ -189,6 +266,15 @@ if numba.config.DISABLE_JIT:  # the same words in plain NumPy
 
     def total(vector):  # type: ignore[no-redef,no-untyped-def]
         return np.float32(vector.sum())
+
+    def add_totals(array, position, *vectors):  # type: ignore[no-redef,no-untyped-def]
+        array[position : position + 4] += [vector.sum() for vector in vectors]
+
+    def totals(first, second):  # type: ignore[no-redef,no-untyped-def]
+        return total(first), total(second)
+
+    def ratio(numerator, denominator):  # type: ignore[no-redef,no-untyped-def]
+        return numerator / denominator
 
     def multiply_add(vector, number, sum_):  # type: ignore[no-redef,no-untyped-def]
         return vector * number + sum_

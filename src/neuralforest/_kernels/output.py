@@ -3,7 +3,7 @@
 import numpy as np
 
 from neuralforest._kernels._jit import part
-from neuralforest._kernels.lanes import fill, load, store, total
+from neuralforest._kernels.lanes import fill, load, store, total, totals
 
 _ONE, _ZERO = np.float32(1.0), np.float32(0.0)
 
@@ -95,15 +95,17 @@ def backward(structure, first_tree, tree, offsets, p, h, slope, gradient):  # ty
     leaf1 = structure.first_leaf[tree + 1] - structure.first_leaf[first_tree]
     place = tree - first_tree
     for leaf in range(leaf0, leaf1):
-        v = load(h, leaf)
-        a = fill(_ZERO)
-        for o in range(n_outputs):
-            s = load(slope, o)
-            a = a + s * p[w_out + leaf * n_outputs + o]
-            gradient[w_out + leaf * n_outputs + o] += total(s * v)
+        v, s = load(h, leaf), load(slope, 0)
+        a = s * p[w_out + leaf * n_outputs]
+        for o in range(1, n_outputs):
+            other = load(slope, o)
+            a = a + other * p[w_out + leaf * n_outputs + o]
+            gradient[w_out + leaf * n_outputs + o] += total(other * v)
         a = a * (_ONE - v * v) * structure.contrast2
         store(h, leaf, a)
-        gradient[b2 + leaf] += total(a)
+        of_bias, of_weight = totals(a, s * v)
+        gradient[b2 + leaf] += of_bias
+        gradient[w_out + leaf * n_outputs] += of_weight
     if structure.head is not None or place == 0:  # scores that are added up share one trained offset, the first tree's
         for o in range(n_outputs):
             gradient[b_out + place * n_outputs + o] += total(load(slope, o))

@@ -4,9 +4,10 @@ import numpy as np
 
 from neuralforest._kernels._jit import part
 from neuralforest._kernels.activations import tanh
-from neuralforest._kernels.lanes import fill, load, store, total, where_missing
+from neuralforest._kernels.lanes import add_totals, fill, load, store, total, totals, where_missing
 
 _ONE, _ZERO = np.float32(1.0), np.float32(0.0)
+_FAR = np.float32(16.0)  # where tanh is exactly 1
 _U = np.uint64  # of an index in an inner loop: a signed one is checked for being negative
 
 
@@ -30,8 +31,8 @@ def forward(structure, first_tree, tree, offsets, p, X, batch, scratch):  # type
     for k in range(start, stop):
         unit = k - origin
         xk = load(x, input0 + structure.input[k])
-        uk = tanh((xk * p[w1 + unit] + p[b1 + unit]) * structure.contrast1)
-        uk = where_missing(xk, structure.missing[k], uk)
+        argument = (xk * p[w1 + unit] + p[b1 + unit]) * structure.contrast1
+        uk = tanh(where_missing(xk, structure.missing[k] * _FAR, argument))
         store(u, unit, uk)
         begin, end = _U(structure.begin[k]), _U(structure.end[k])
         weight = _U(run0 + structure.first_connection[k]) - begin
@@ -53,14 +54,22 @@ def backward(structure, first_tree, tree, offsets, p, scratch):  # type: ignore[
     for k in range(structure.first_split[tree], structure.first_split[tree + 1]):
         unit = k - origin
         uk = load(u, unit)
-        du = fill(_ZERO)
+        du, more = fill(_ZERO), fill(_ZERO)
         begin, end = _U(structure.begin[k]), _U(structure.end[k])
+        fours = begin + (end - begin) // _U(4) * _U(4)
         weight = _U(run0 + structure.first_connection[k]) - begin
-        for leaf in range(begin, end):
+        for leaf in range(begin, fours, _U(4)):
+            row, j = _U(leaf0) + leaf, weight + leaf
+            s0, s1, s2, s3 = load(h, row), load(h, row + _U(1)), load(h, row + _U(2)), load(h, row + _U(3))
+            du, more = du + s0 * p[j], more + s1 * p[j + _U(1)]
+            du, more = du + s2 * p[j + _U(2)], more + s3 * p[j + _U(3)]
+            add_totals(gradient, j, uk * s0, uk * s1, uk * s2, uk * s3)
+        for leaf in range(fours, end):
             slope = load(h, _U(leaf0) + leaf)
             du = du + slope * p[weight + leaf]
             gradient[weight + leaf] += total(uk * slope)
-        du = du * (_ONE - uk * uk) * structure.contrast1
+        du = (du + more) * (_ONE - uk * uk) * structure.contrast1
         xk = load(x, input0 + structure.input[k])
-        gradient[b1 + unit] += total(du)
-        gradient[w1 + unit] += total(du * where_missing(xk, _ZERO, xk))
+        of_bias, of_weight = totals(du, du * where_missing(xk, _ZERO, xk))
+        gradient[b1 + unit] += of_bias
+        gradient[w1 + unit] += of_weight
