@@ -1,9 +1,13 @@
 """How kernels are compiled: not at import, cached or not with the same bits, and with the compiler switched off."""
 
+import gc
 import os
 import subprocess
 import sys
 from pathlib import Path
+
+import numba
+import pytest
 
 import neuralforest
 from neuralforest._kernels import _jit
@@ -128,3 +132,28 @@ def test_without_a_writable_folder_kernels_are_compiled_anew(monkeypatch):
     monkeypatch.setenv("NEURALFOREST_CACHE", "1")
     monkeypatch.setattr(Path, "mkdir", refuse)
     assert _jit._cache_directory() is None
+
+
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")
+@pytest.mark.parametrize("was_on", [True, False])
+def test_compiling_leaves_the_garbage_collector_as_it_was(was_on):
+    seen = []
+
+    @numba.extending.intrinsic
+    def look(context):
+        seen.append(gc.isenabled())  # while the function around it is compiled
+        return numba.types.void(), lambda context, builder, signature, arguments: context.get_dummy_value()
+
+    def function():
+        look()
+
+    function.__module__ = _jit.__name__
+    before = gc.isenabled()
+    try:
+        (gc.enable if was_on else gc.disable)()
+        numba.njit(function)()
+        assert gc.isenabled() == was_on
+        assert seen
+        assert not any(seen)
+    finally:
+        (gc.enable if before else gc.disable)()
