@@ -13,8 +13,9 @@ def feature_importances(network: ForestNetwork) -> NDArray[np.float64]:
     A split's importance is the squared difference that it makes between what the leaves on its two sides say, in the
     mean over the training rows that reached it. It belongs to the split's own feature, or with full connectivity to all
     features in proportion to the absolute weights of the unit. Trees of a forest count alike, boosted trees by what
-    they add. For the hard network of a regression or Gini forest this is the forest's own mean decrease in impurity; a
-    trained network has other weights and other leaf values, and so other importances.
+    they add, and the trees of a companion by its share. For the hard network of a regression or Gini forest this is the
+    forest's own mean decrease in impurity; a trained network has other weights and other leaf values, and so other
+    importances.
 
     Examples
     --------
@@ -27,6 +28,14 @@ def feature_importances(network: ForestNetwork) -> NDArray[np.float64]:
     >>> bool(np.allclose(feature_importances(nf.convert(forest)), forest.feature_importances_))
     True
     """
+    own = _own_importances(network)
+    if network.companion is None:
+        return own
+    share = network.companion.share
+    return (1 - share) * own + share * _own_importances(network.companion_network)
+
+
+def _own_importances(network: ForestNetwork) -> NDArray[np.float64]:
     e = network.ensemble
     total = np.zeros(e.n_features)
     for block in range(network.n_blocks):

@@ -75,6 +75,22 @@ class Softening:
     hard: NDArray[np.bool_]
 
 
+@dataclass(frozen=True, eq=False)
+class Companion:
+    """Trees beside a network that are never trained, and their share of the prediction.
+
+    Parameters
+    ----------
+    ensemble : TreeEnsemble
+        A mean of trees, for the same features and targets as the network's.
+    share : float
+        Between 0 and 1; the rest is the network's.
+    """
+
+    ensemble: TreeEnsemble
+    share: float
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class ForestNetwork:
     """A tree ensemble as a network with two hidden layers: one unit a split, then one unit a leaf.
@@ -87,6 +103,8 @@ class ForestNetwork:
     ensemble : TreeEnsemble
     soft : Softening, optional
         None for the hard network.
+    companion : Companion, optional
+        Trees that have a say beside the network's own.
 
     Examples
     --------
@@ -106,14 +124,20 @@ class ForestNetwork:
 
     ensemble: TreeEnsemble
     soft: Softening | None = None
+    companion: Companion | None = None
+
+    def __post_init__(self) -> None:
+        if self.companion is not None:
+            _check_companion(self.ensemble, self.companion)
 
     def __repr__(self) -> str:
         shape = repr(self.ensemble).removeprefix("TreeEnsemble(").removesuffix(")").split(", ")
         kind = "hard" if self.soft is None else f"soft ({self.soft.training}, {self.soft.connectivity})"
-        return f"ForestNetwork({shape[0]}, {shape[2]}, {shape[3]}, {kind}, {self.n_parameters} parameters)"
+        beside = "" if self.companion is None else f", beside {self.companion.ensemble.n_trees} trees"
+        return f"ForestNetwork({shape[0]}, {shape[2]}, {shape[3]}, {kind}, {self.n_parameters} parameters{beside})"
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {"ensemble": self.ensemble, "soft": self.soft}  # what is cached can be computed again
+    def __getstate__(self) -> dict[str, Any]:  # what is cached can be computed again
+        return {"ensemble": self.ensemble, "soft": self.soft, "companion": self.companion}
 
     @property
     def classes(self) -> NDArray[np.generic] | None:
@@ -159,6 +183,12 @@ class ForestNetwork:
     def _block_of_tree(self) -> NDArray[np.int64]:
         trees = np.arange(self.ensemble.n_trees)
         return trees if self.n_blocks == len(trees) else np.zeros_like(trees)
+
+    @cached_property
+    def companion_network(self) -> "ForestNetwork":
+        """The companion's trees as a hard network."""
+        assert self.companion is not None
+        return ForestNetwork(self.companion.ensemble)
 
     @cached_property
     def _nodes(self) -> NDArray[np.void]:
@@ -231,11 +261,15 @@ class ForestNetwork:
         parameters = initial_parameters(e, structure, threshold, leaf, base, (sharp, fold[1]))
         hard = np.zeros(len(structure.block_tree) - 1, np.bool_)
         soft = Softening(kept, centers[0], scales[0], centers[1], scales[1], training, connectivity, parameters, hard)
-        return ForestNetwork(e, soft)
+        return replace(self, soft=soft)
 
     def with_parameters(self, parameters: NDArray[np.float32], hard: NDArray[np.bool_]) -> "ForestNetwork":
         """Return a soft network with other parameters and other blocks kept hard."""
-        return ForestNetwork(self.ensemble, replace(self._softening, parameters=parameters, hard=hard))
+        return replace(self, soft=replace(self._softening, parameters=parameters, hard=hard))
+
+    def beside(self, companion: Companion | None) -> "ForestNetwork":
+        """Return the network with other trees beside it, or with none."""
+        return replace(self, companion=companion)
 
     def layers(self, block: int = 0) -> Layers:
         """Return the layers of a block: of one tree, or in a jointly trained network of all trees.
@@ -298,10 +332,14 @@ class ForestNetwork:
                 lambda part: self._add(X[slice(*part)], blocks, out[slice(*part)]),
                 _parallel.ranges(len(X), threads, LANES),
             )
-        return self._finish(out, blocks)
+        out = self._finish(out, blocks)
+        if self.companion is not None:
+            share = self.companion.share
+            out = (1 - share) * out + share * self.companion_network.output(X, n_jobs)
+        return out
 
     def block_output(self, block: int, X: NDArray[np.floating]) -> NDArray[np.float64]:
-        """Return what one block says by itself, (rows, outputs); X as the source's trees compare it."""
+        """Return what one block says by itself, without a companion, (rows, outputs); X as the trees compare it."""
         out = np.zeros((len(X), self.ensemble.n_outputs))
         blocks = np.array([block])
         self._add(X, blocks, out)
@@ -381,6 +419,20 @@ class ForestNetwork:
                 f"X must have the {n_features} features that the network was made for, got {rows.shape[1]}"
             )
         return np.asarray(rows) if rows.flags.writeable else np.array(rows)  # read-only types compile kernels anew
+
+
+def _check_companion(e: TreeEnsemble, companion: Companion) -> None:
+    other, share = companion.ensemble, companion.share
+    if not 0 <= share <= 1:
+        raise InvalidParameterError(f"the share of a companion must be between 0 and 1, got {share!r}")
+    if any(ensemble.aggregation != "mean" or ensemble.link != "identity" for ensemble in (e, other)):
+        raise InvalidParameterError("only a mean of trees can have a companion, or be one; boosted trees are a sum")
+    labels = [None if ensemble.classes is None else ensemble.classes.tolist() for ensemble in (e, other)]
+    if labels[0] != labels[1] or (e.n_features, e.n_outputs) != (other.n_features, other.n_outputs):
+        raise InvalidParameterError(
+            f"a companion must have the features and targets of the network, {e.n_features} and {e.n_outputs}, with "
+            f"the same classes, got {other.n_features} and {other.n_outputs}"
+        )
 
 
 def _check_contrast(contrast: Any) -> tuple[float, float]:

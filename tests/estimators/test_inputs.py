@@ -280,7 +280,7 @@ def test_the_default_forest_is_ours():
 
 
 @pytest.mark.parametrize(
-    ("rows", "trees", "leaves"), [(20, 100, 16), (400, 100, 60), (1_000, 50, 94), (10_000, 30, 96)]
+    ("rows", "trees", "leaves"), [(20, 60, 16), (400, 60, 60), (1_000, 50, 94), (10_000, 30, 96)]
 )
 def test_more_rows_get_fewer_and_larger_trees(rows, trees, leaves):
     grown = forests.default_forest(False, rows, 6)
@@ -301,9 +301,9 @@ def test_weights_and_several_targets_get_a_random_forest(classifier):
 
 
 @pytest.mark.parametrize(
-    ("rows", "batch", "epochs"), [(32 * 100, 32, 25), (100, 32, 100), (32 * 2_000, 32, 5), (3_200, 64, 50)]
+    ("rows", "batch", "epochs"), [(32 * 100, 32, 40), (100, 32, 200), (32 * 2_000, 32, 5), (3_200, 64, 80)]
 )
-def test_automatic_epochs_make_2500_steps(rows, batch, epochs):
+def test_automatic_epochs_make_4000_steps(rows, batch, epochs):
     own = BlockRows.shared(np.arange(rows), np.ones(rows), 3)
     assert enough_epochs(TrainingData(np.zeros((rows, 1)), np.zeros((rows, 1)), own, own), batch) == epochs
 

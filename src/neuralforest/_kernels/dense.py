@@ -7,7 +7,7 @@ theirs.
 import numpy as np
 
 from neuralforest._kernels._jit import part
-from neuralforest._kernels.activations import tanh
+from neuralforest._kernels.activations import tanh_of_rows
 from neuralforest._kernels.lanes import LANES, fill, load, multiply_add, store, total, where_missing
 
 _ONE, _ZERO = np.float32(1.0), np.float32(0.0)
@@ -61,18 +61,18 @@ def first_layer(structure, first_tree, first, last, offsets, p, x, x0, u):  # ty
     """Fill rows first to last - 1 of u with the outputs of layer 1; x0 is where the gathered rows begin."""
     n_features = structure.n_features
     affine(p, offsets[0], offsets[1], n_features, first, last, x, x0 + n_features, u)
+    tanh_of_rows(u, first, last, structure.contrast1)
     origin = structure.first_split[first_tree]
     for unit in range(first, last):
         own = load(x, x0 + structure.feature[origin + unit])
-        store(u, unit, where_missing(own, structure.missing[origin + unit], tanh(load(u, unit) * structure.contrast1)))
+        store(u, unit, where_missing(own, structure.missing[origin + unit], load(u, unit)))
 
 
 @part
 def second_layer(structure, n_splits, first, last, offsets, p, u, h):  # type: ignore[no-untyped-def]
     """Fill rows first to last - 1 of h with the outputs of layer 2."""
     affine(p, offsets[2], offsets[3], n_splits, first, last, u, np.int64(0), h)
-    for leaf in range(first, last):
-        store(h, leaf, tanh(load(h, leaf) * structure.contrast2))
+    tanh_of_rows(h, first, last, structure.contrast2)
 
 
 @part

@@ -163,24 +163,6 @@ def totals(context: Any, first: Any, second: Any) -> Any:
 
 
 @intrinsic  # type: ignore[untyped-decorator]
-def ratio(context: Any, numerator: Any, denominator: Any) -> Any:
-    """Return numerator / denominator; a lane where that is NaN takes another with it.
-
-    A division takes as long as many products, so one serves two lanes: a / b = a d / (b d), c / d = c b / (b d).
-    """
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        (a, c), (b, d) = ((_half(builder, vector, False), _half(builder, vector, True)) for vector in arguments)
-        one = ir.Constant(b.type, [1.0] * b.type.count)
-        reciprocal = builder.fdiv(one, builder.fmul(b, d), flags=_FLAGS)
-        a = builder.fmul(builder.fmul(a, d, flags=_FLAGS), reciprocal, flags=_FLAGS)
-        c = builder.fmul(builder.fmul(c, b, flags=_FLAGS), reciprocal, flags=_FLAGS)
-        return _pick(builder, a, c, range(LANES))
-
-    return lanes(lanes, lanes), generate
-
-
-@intrinsic  # type: ignore[untyped-decorator]
 def multiply_add(context: Any, vector: Any, number: Any, sum_: Any) -> Any:
     """Return vector * number + sum_, always rounded in the same way.
 
@@ -272,9 +254,6 @@ if numba.config.DISABLE_JIT:  # the same words in plain NumPy
 
     def totals(first, second):  # type: ignore[no-redef,no-untyped-def]
         return total(first), total(second)
-
-    def ratio(numerator, denominator):  # type: ignore[no-redef,no-untyped-def]
-        return numerator / denominator
 
     def multiply_add(vector, number, sum_):  # type: ignore[no-redef,no-untyped-def]
         return vector * number + sum_

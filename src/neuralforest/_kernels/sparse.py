@@ -3,7 +3,7 @@
 import numpy as np
 
 from neuralforest._kernels._jit import part
-from neuralforest._kernels.activations import tanh
+from neuralforest._kernels.activations import tanh_of_rows
 from neuralforest._kernels.lanes import add_totals, fill, load, store, total, totals, where_missing
 
 _ONE, _ZERO = np.float32(1.0), np.float32(0.0)
@@ -20,7 +20,7 @@ def forward(structure, first_tree, tree, offsets, p, X, batch, scratch):  # type
     origin = structure.first_split[first_tree]  # the block's own numbering starts here
     leaf0 = structure.first_leaf[tree] - structure.first_leaf[first_tree]
     input0 = structure.first_input[tree] - structure.first_input[first_tree]
-    run0 = w2 - structure.first_connection[origin]
+    run0, far = w2 - structure.first_connection[origin], _FAR / structure.contrast1
     for i in range(structure.first_input[tree], structure.first_input[tree + 1]):
         feature = structure.inputs[i]
         row = i - structure.first_input[first_tree]
@@ -31,15 +31,15 @@ def forward(structure, first_tree, tree, offsets, p, X, batch, scratch):  # type
     for k in range(start, stop):
         unit = k - origin
         xk = load(x, input0 + structure.input[k])
-        argument = (xk * p[w1 + unit] + p[b1 + unit]) * structure.contrast1
-        uk = tanh(where_missing(xk, structure.missing[k] * _FAR, argument))
-        store(u, unit, uk)
+        store(u, unit, where_missing(xk, structure.missing[k] * far, xk * p[w1 + unit] + p[b1 + unit]))
+    tanh_of_rows(u, start - origin, stop - origin, structure.contrast1)
+    for k in range(start, stop):
+        uk = load(u, k - origin)
         begin, end = _U(structure.begin[k]), _U(structure.end[k])
         weight = _U(run0 + structure.first_connection[k]) - begin
         for leaf in range(begin, end):
             store(h, _U(leaf0) + leaf, load(h, _U(leaf0) + leaf) + uk * p[weight + leaf])
-    for leaf in range(leaf0, leaf0 + stop - start + 1):
-        store(h, leaf, tanh(load(h, leaf) * structure.contrast2))
+    tanh_of_rows(h, leaf0, leaf0 + stop - start + 1, structure.contrast2)
 
 
 @part

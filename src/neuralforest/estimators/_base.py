@@ -13,7 +13,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from neuralforest.convert import convert
-from neuralforest.estimators import forests, scaling
+from neuralforest.estimators import companion, forests, scaling
 from neuralforest.estimators.parameters import check_parameters, contrast_pairs, enough_epochs
 from neuralforest.estimators.report import reporting, say, summary
 from neuralforest.estimators.table import Rows, Table, given_rows, read_table, read_X
@@ -21,8 +21,10 @@ from neuralforest.estimators.validation import Split, hold_out, out_of_bag_is_ch
 from neuralforest.exceptions import InvalidParameterError
 from neuralforest.importance import feature_importances
 from neuralforest.network import ForestNetwork
-from neuralforest.training import Checkpoint, Settings, Trained, TrainingData, train
+from neuralforest.training import Checkpoint, Settings, Trained, TrainingData, guard, train
+from neuralforest.training.guard import Judged
 from neuralforest.training.loop import Callback
+from neuralforest.training.losses import resolve_loss
 
 Contrast = tuple[float, float] | Sequence[tuple[float, float]]
 
@@ -45,6 +47,7 @@ class NeuralForest(BaseEstimator):
         schedule: str = "one_cycle",
         batch_size: int = 32,
         max_epochs: int | str = "auto",
+        companion: str | None = "auto",
         weight_decay: float = 0.0,
         loss: str = "auto",
         loss_parameter: float | None = None,
@@ -70,6 +73,7 @@ class NeuralForest(BaseEstimator):
         self.schedule = schedule
         self.batch_size = batch_size
         self.max_epochs = max_epochs
+        self.companion = companion
         self.weight_decay = weight_decay
         self.loss = loss
         self.loss_parameter = loss_parameter
@@ -159,6 +163,7 @@ class NeuralForest(BaseEstimator):
         started = time.perf_counter()
         seeds = _seeds(self.random_state)
         forest = forests.source_of(self.forest, self._classifier)
+        alone = forest is not None or self.companion is None
         fitted = forests.is_fitted(forest)
         if not fitted:
             forest = self._default_forest(table) if forest is None else forest
@@ -172,11 +177,31 @@ class NeuralForest(BaseEstimator):
         data = self._training_data(network, table, split)
         settings = self._settings(seeds[2], data)
         trained, self.contrast_ = self._train_contrasts(network, data, table, split, settings)
-        return self._keep(trained, data, started)
+        judged = guard.validation_output(trained.network, data, self.n_jobs)
+        if not (alone or trained.interrupted):
+            trained, judged = self._with_companion(trained, judged, data, table, split, seeds[3])
+        return self._keep(trained, data, judged, started)
+
+    def _with_companion(
+        self, trained: Trained, own: Judged, data: TrainingData, table: Table, split: Split, seed: int
+    ) -> tuple[Trained, Judged]:
+        """Grow trees beside the network, and give them the share that they deserve."""
+        loss = resolve_loss(self.loss, self.loss_parameter, trained.network.ensemble)
+        if loss.name not in ("squared_error", "log_loss") or not forests.can_be_bagged(table):
+            return trained, own
+        forest = companion.companion_forest(self._classifier, table.n_rows)
+        forest = forests.prepare_forest(forest, seed, self.n_jobs)
+        forests.grow(forest, table, split.fit, None)
+        trees, other = companion.judge(forest, data, table, split, self.n_jobs)
+        network, both = companion.choose(trained.network, trees, own, other, data, loss, trained.forest_loss)
+        if network.companion is None:
+            return trained, own
+        validation_loss = guard.judged_loss(network, both, data, loss)
+        return trained._replace(network=network, validation_loss=validation_loss), both
 
     def _default_forest(self, table: Table) -> Any:
-        plain = table.forest_weight is None and table.target.ndim == 1
-        return forests.default_forest(self._classifier, table.n_rows, table.X.shape[1], bootstrap=not plain)
+        bootstrap = not forests.can_be_bagged(table)
+        return forests.default_forest(self._classifier, table.n_rows, table.X.shape[1], bootstrap)
 
     def _go_on(self, table: Table) -> Self:
         """Train the network that is there some more, on the rows of a second call of fit."""
@@ -192,7 +217,8 @@ class NeuralForest(BaseEstimator):
         settings = self._settings(_seeds(self.random_state)[2] + before.n_epochs, data)
         with reporting(self.callback, self.verbose, settings.max_epochs) as callback:
             trained = self._train(self.network_, data, settings, callback, self._checkpoint(f".{before.n_epochs}"))
-        return self._keep(trained._replace(history=before.followed_by(trained.history)), data, started)
+        judged = guard.validation_output(trained.network, data, self.n_jobs)
+        return self._keep(trained._replace(history=before.followed_by(trained.history)), data, judged, started)
 
     def _settings(self, seed: int, data: TrainingData) -> Settings:
         return Settings(
@@ -296,13 +322,13 @@ class NeuralForest(BaseEstimator):
             shrink=self.standardize and not keep_last,
         )
 
-    def _keep(self, trained: Trained, data: TrainingData, started: float) -> Self:
+    def _keep(self, trained: Trained, data: TrainingData, judged: Judged, started: float) -> Self:
         """Set what a fit leaves behind."""
         self.network_ = trained.network
         self.history_ = trained.history
         self.forest_loss_ = trained.forest_loss
         self.validation_loss_ = trained.validation_loss
-        self._after_fit(data)
+        self._after_fit(data, judged)
         if self.verbose:
             say(summary(self, trained, time.perf_counter() - started))
         return self
@@ -320,7 +346,7 @@ class NeuralForest(BaseEstimator):
         """Return what the rows' weights are multiplied with; the first n_rows are those of fit(X, y)."""
         return None
 
-    def _after_fit(self, data: TrainingData) -> None:
+    def _after_fit(self, data: TrainingData, judged: Judged) -> None:
         pass
 
     def _after_partial_fit(self, data: TrainingData) -> None:
@@ -354,8 +380,8 @@ class NeuralForest(BaseEstimator):
 
 
 def _seeds(random_state: int | np.random.RandomState | None) -> list[int]:
-    """Return seeds for the forest, the split and the training."""
-    return [int(seed) for seed in check_random_state(random_state).randint(np.iinfo(np.int32).max, size=3)]
+    """Return seeds for the forest, the split, the training and the companion."""
+    return [int(seed) for seed in check_random_state(random_state).randint(np.iinfo(np.int32).max, size=4)]
 
 
 @contextmanager

@@ -12,7 +12,7 @@ forest : estimator, optional
     exclude the validation rows; its parameters are reached by nested names, as in ``forest__max_depth``. Fitted, it is
     used as it is, and it is the caller's business that it has not seen the validation rows; because cloning (in
     GridSearchCV, say) makes a fitted forest an unfitted one, wrap it in ``sklearn.frozen.FrozenEstimator`` there. None
-    grows 100 trees on four fifths of the rows each; of over 500 rows, on nine tenths, and fewer trees, but at least 30.
+    grows 60 trees on four fifths of the rows each; of over 500 rows, on nine tenths, and fewer trees, but at least 30.
     They have 16 to 96 leaves, three times the square root of the number of rows.
 {class_weight}training : {{"independent", "joint"}}
     Whether each tree becomes a network that is trained alone, or all trees become one network. Boosted trees need
@@ -31,7 +31,11 @@ schedule : {{"one_cycle", "cosine", "constant"}}
     The learning rate over the epochs.
 batch_size : int
 max_epochs : int or "auto"
-    Passes over the rows; "auto" makes about 2,500 steps, in 5 to 100 epochs.
+    Passes over the rows; "auto" makes about 4,000 steps, in 5 to 200 epochs.
+companion : {{"auto", None}}
+    "auto" grows 50 to 100 deep trees beside the default forest, which are not trained, and gives them the share of the
+    prediction that is best on validation rows; often none. A forest that was given stays alone, as do several targets,
+    weights and other losses than the usual. None turns it off.
 weight_decay : float
     Pull towards the weights that the trees gave.
 loss : {losses}

@@ -20,11 +20,10 @@ from neuralforest.exceptions import InvalidParameterError
 def default_forest(classifier: bool, n_rows: int, n_features: int, bootstrap: bool = False) -> BaseEstimator:
     """Return the forest that is grown when the user gives none.
 
-    Each tree sees four fifths of up to 500 rows, and nine tenths of more: its network learns from them, and the others
-    judge it. The number of leaves
-    grows with the square root of the number of rows, as the theory allows, up to what can be trained in seconds; of
-    large trees on many rows, fewer are enough. A third of the features is tried at every split where there are many;
-    it makes the trees differ, and the networks gain more than the trees lose.
+    Each tree's network learns from the rows that the tree has seen, and the others judge it. The number of leaves grows
+    with the square root of the number of rows, as the theory allows, up to what can be trained in seconds; of large
+    trees on many rows, fewer are enough. A third of the features is tried at every split where there are many; it makes
+    the trees differ, and the networks gain more than the trees lose.
 
     Parameters
     ----------
@@ -32,7 +31,7 @@ def default_forest(classifier: bool, n_rows: int, n_features: int, bootstrap: bo
         Grow a random forest, with rows drawn with replacement: for weights and for several targets, which bagged trees
         do not take.
     """
-    n_trees, share = int(np.clip(50_000 / n_rows, 30, 100)), 0.8 if n_rows <= 500 else 0.9
+    n_trees, share = int(np.clip(50_000 / n_rows, 30, 60)), share_of_rows(n_rows)
     shape: dict[str, Any] = {
         "max_leaf_nodes": int(np.clip(3 * np.sqrt(n_rows), 16, 96)),
         "max_features": 1 / 3 if n_features >= 6 else 1.0,
@@ -42,6 +41,16 @@ def default_forest(classifier: bool, n_rows: int, n_features: int, bootstrap: bo
     if classifier:
         return BaggingClassifier(DecisionTreeClassifier(**shape), n_trees, max_samples=share, bootstrap=False)
     return BaggingRegressor(DecisionTreeRegressor(**shape), n_trees, max_samples=share, bootstrap=False)
+
+
+def can_be_bagged(table: Table) -> bool:
+    """Return whether bagged trees can be grown on rows: they take no weights, and one target."""
+    return table.forest_weight is None and table.target.ndim == 1
+
+
+def share_of_rows(n_rows: int) -> float:
+    """Return the share of the rows that a tree of ours is grown on; of few rows, more must be left to judge it."""
+    return 0.8 if n_rows <= 500 else 0.9
 
 
 def source_of(forest: Any, classifier: bool) -> Any:

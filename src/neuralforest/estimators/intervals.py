@@ -7,7 +7,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from neuralforest.exceptions import InvalidParameterError
 from neuralforest.network import ForestNetwork
-from neuralforest.training import BlockRows, TrainingData, guard
+from neuralforest.training import BlockRows, TrainingData
+from neuralforest.training.guard import Judged
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,9 +27,9 @@ class Residuals:
     floor: NDArray[np.float64]
 
     @classmethod
-    def measure(cls, network: ForestNetwork, data: TrainingData, n_jobs: int | None) -> "Residuals":
+    def measure(cls, network: ForestNetwork, data: TrainingData, judged: Judged) -> "Residuals":
         """Take the errors of a trained network on the rows that have judged it."""
-        row, output, *_ = guard.validation_output(network, data, n_jobs)
+        row, output, *_ = judged
         if data.validation.are_shared:
             spread = disagreement(network, data.X[row])
         else:

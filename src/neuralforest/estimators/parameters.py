@@ -32,9 +32,9 @@ def contrast_pairs(contrast: Any) -> list[tuple[float, float]]:
 
 
 def enough_epochs(data: TrainingData, batch_size: int) -> int:
-    """Return how many epochs make 2,500 steps of training, within 5 to 100."""
+    """Return how many epochs make 4,000 steps of training, within 5 to 200."""
     steps = float(np.mean(data.fit.end - data.fit.begin)) / batch_size
-    return int(np.clip(np.ceil(2500 / steps), 5, 100))
+    return int(np.clip(np.ceil(4000 / steps), 5, 200))
 
 
 def _one_of(*names: str) -> Rule:
@@ -92,6 +92,7 @@ _RULES: dict[str, Rule] = {
     "learning_rate": (_is_rate, "a number of at least 0, or three of them, for splits, leaves and output"),
     "schedule": _one_of("constant", "cosine", "one_cycle"),
     "batch_size": _whole_number(1),
+    "companion": _or_none(_one_of("auto"), "no trees beside the network"),
     "contrast_unit": _one_of("cell", "feature"),
     "max_epochs": (
         lambda value: (isinstance(value, str) and value == "auto") or _whole_number(0)[0](value),

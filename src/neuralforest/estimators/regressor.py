@@ -13,6 +13,7 @@ from neuralforest.estimators._docs import with_parameters
 from neuralforest.estimators.intervals import Residuals
 from neuralforest.network import ForestNetwork
 from neuralforest.training import TrainingData
+from neuralforest.training.guard import Judged
 
 
 @with_parameters
@@ -89,9 +90,9 @@ class NeuralForestRegressor(RegressorMixin, NeuralForest):
     def _columns(self, network: ForestNetwork, target: NDArray[np.float64]) -> NDArray[np.float64]:
         return target.reshape(len(target), -1)
 
-    def _after_fit(self, data: TrainingData) -> None:
+    def _after_fit(self, data: TrainingData, judged: Judged) -> None:
         self._constant = _constants(data)
-        self._residuals = Residuals.measure(self.network_, data, self.n_jobs)
+        self._residuals = Residuals.measure(self.network_, data, judged)
 
     def _after_partial_fit(self, data: TrainingData) -> None:
         self._constant = np.where(_constants(data) == self._constant, self._constant, np.nan)

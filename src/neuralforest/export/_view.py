@@ -67,6 +67,11 @@ class View:
             f"{type(model).__name__}; neuralforest.convert makes a ForestNetwork of a tree model"
         )
 
+    @cached_property
+    def companion(self) -> "View | None":
+        """The trees beside the network, to export along."""
+        return None if self.network.companion is None else View(self.network.companion_network, self.constant)
+
     @property
     def ensemble(self) -> TreeEnsemble:
         return self.network.ensemble

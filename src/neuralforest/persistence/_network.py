@@ -1,12 +1,15 @@
 """A ForestNetwork as arrays and JSON, and back: it has passed the checks of TreeEnsemble, and those below."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, get_args
 
 import numpy as np
 
 from neuralforest.ensemble import Aggregation, CompareDtype, Link, TreeEnsemble
 from neuralforest.exceptions import InvalidEnsembleError, ModelFileError
-from neuralforest.network import ForestNetwork, Softening
+from neuralforest.network import Companion, ForestNetwork, Softening
 from neuralforest.persistence._fields import ArrayFields, Arrays, Fields
 from neuralforest.persistence._plain import restore_labels, store_labels
 from neuralforest.structure import Connectivity, Training, build_structure
@@ -14,18 +17,21 @@ from neuralforest.structure import Connectivity, Training, build_structure
 _SPLITS = {"feature": np.int32, "threshold": np.float64, "missing_left": np.bool_, "middle": np.int32}
 _OFFSETS = ("first_split", "first_leaf")
 _WORDS = {"aggregation": get_args(Aggregation), "link": get_args(Link), "compare_dtype": get_args(CompareDtype)}
+_BESIDE = "companion."
 _SOFT_WORDS = {"training": get_args(Training), "connectivity": get_args(Connectivity)}
 
 
 def store_network(network: ForestNetwork, arrays: Arrays) -> dict[str, Any]:
     """Put the arrays of a network among the others, and return the rest of it for the JSON."""
-    e, soft = network.ensemble, network.soft
-    for name in (*_SPLITS, "value", "weight", *_OFFSETS, "base_score"):
-        arrays[name] = getattr(e, name)
+    e, soft, companion = network.ensemble, network.soft, network.companion
+    _store_trees(e, arrays)
     if soft is not None:
         arrays["contrast"] = np.array(soft.contrast, np.float64)
         for name in ("center", "scale", "output_center", "output_scale", "parameters", "hard"):
             arrays[name] = getattr(soft, name)
+    if companion is not None:  # all else it has in common with the network's own trees
+        _store_trees(companion.ensemble, arrays, _BESIDE)
+        arrays[_BESIDE + "share"] = np.array([companion.share], np.float64)
     return {
         "n_features": int(e.n_features),
         "second_at_zero": bool(e.second_at_zero),
@@ -35,32 +41,62 @@ def store_network(network: ForestNetwork, arrays: Arrays) -> dict[str, Any]:
     } | {name: getattr(e, name) for name in _WORDS}
 
 
+def _store_trees(e: TreeEnsemble, arrays: Arrays, prefix: str = "") -> None:
+    for name in (*_SPLITS, "value", "weight", *_OFFSETS, "base_score"):
+        arrays[prefix + name] = getattr(e, name)
+
+
 def restore_network(fields: Fields, arrays: ArrayFields) -> ForestNetwork:
     """Return the network that `store_network` was given."""
     ensemble = _restore_ensemble(fields, arrays)
     soft = fields.optional("soft", lambda soft: _restore_softening(soft, arrays, ensemble))
+    companion = _restore_companion(arrays, ensemble) if _BESIDE + "share" in arrays else None
     fields.close()
-    return ForestNetwork(ensemble, soft)
+    return ForestNetwork(ensemble, soft, companion)
 
 
 def _restore_ensemble(fields: Fields, arrays: ArrayFields) -> TreeEnsemble:
     names = fields.texts("feature_names")
-    splits: dict[str, Any] = {name: arrays.take(name, dtype, (None,)) for name, dtype in _SPLITS.items()}
-    offsets: dict[str, Any] = {name: arrays.take(name, np.int64, (None,)) for name in _OFFSETS}
-    value = arrays.finite("value", np.float64, (None, None))
-    try:
-        return TreeEnsemble(
-            **splits,
-            value=value,
-            weight=arrays.finite("weight", np.float64, (len(value),)),
-            base_score=arrays.finite("base_score", np.float64, (value.shape[1],)),
-            n_features=fields.count("n_features"),
-            second_at_zero=fields.take("second_at_zero", bool),
-            classes=fields.optional("classes", lambda labels: restore_labels(labels, "classes", arrays)),
-            feature_names=None if names is None else tuple(names),
-            **offsets,
-            **{name: fields.choice(name, allowed) for name, allowed in _WORDS.items()},
+    rest: dict[str, Any] = {
+        "n_features": fields.count("n_features"),
+        "second_at_zero": fields.take("second_at_zero", bool),
+        "classes": fields.optional("classes", lambda labels: restore_labels(labels, "classes", arrays)),
+        "feature_names": None if names is None else tuple(names),
+    }
+    words = {name: fields.choice(name, allowed) for name, allowed in _WORDS.items()}
+    trees = _restore_trees(arrays)
+    with _refused():
+        return TreeEnsemble(**trees, **rest, **words)
+
+
+def _restore_trees(arrays: ArrayFields, prefix: str = "") -> dict[str, Any]:
+    value = arrays.finite(prefix + "value", np.float64, (None, None))
+    return {
+        **{name: arrays.take(prefix + name, dtype, (None,)) for name, dtype in _SPLITS.items()},
+        **{name: arrays.take(prefix + name, np.int64, (None,)) for name in _OFFSETS},
+        "value": value,
+        "weight": arrays.finite(prefix + "weight", np.float64, (len(value),)),
+        "base_score": arrays.finite(prefix + "base_score", np.float64, (value.shape[1],)),
+    }
+
+
+def _restore_companion(arrays: ArrayFields, e: TreeEnsemble) -> Companion:
+    share = float(arrays.finite(_BESIDE + "share", np.float64, (1,))[0])
+    trees = _restore_trees(arrays, _BESIDE)
+    if not 0 <= share <= 1 or e.aggregation != "mean" or e.link != "identity":
+        raise ModelFileError(
+            "trees beside a network need a share between 0 and 1, and a mean of trees as their network"
         )
+    if trees["value"].shape[1] != e.n_outputs:
+        raise ModelFileError(f"trees beside a network must have its {e.n_outputs} outputs")
+    with _refused():
+        return Companion(replace(e, **trees), share)
+
+
+@contextmanager
+def _refused() -> Iterator[None]:
+    try:
+        yield
     except InvalidEnsembleError as error:
         raise ModelFileError(f"its trees are not trees: {error}") from error
 

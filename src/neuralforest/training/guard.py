@@ -28,6 +28,10 @@ class Judged(NamedTuple):
     weight: NDArray[np.float64]
     noise: NDArray[np.float64]  # (rows, outputs): how much its square is expected to fall when all blocks predict
 
+    def at(self, places: NDArray[np.intp]) -> "Judged":
+        """Return the same for some of the rows."""
+        return Judged(self.row[places], self.output[places], self.weight[places], self.noise[places])
+
 
 def validation_output(network: ForestNetwork, data: TrainingData, n_jobs: int | None = None) -> Judged:
     """Return what the network says on the validation rows of all blocks together.
@@ -75,12 +79,17 @@ def whole_loss(network: ForestNetwork, data: TrainingData, loss: Loss, n_jobs: i
     squared error it is known.
     """
     judged = validation_output(network, data, n_jobs)
-    value = loss.mean(_scaled(network, judged.output), data.scaled_y(network)[judged.row], judged.weight)
+    value = judged_loss(network, judged, data, loss)
     if loss.name != "squared_error" or not np.isfinite(value):
         return WholeLoss(value, value)
     scale = 1.0 if network.soft is None else network.soft.output_scale
     noise = np.average((judged.noise / scale / scale).mean(axis=1), weights=judged.weight)  # scale**2 might be 0
     return WholeLoss(value, value - float(noise))
+
+
+def judged_loss(network: ForestNetwork, judged: Judged, data: TrainingData, loss: Loss) -> float:
+    """Return the loss of what was said on validation rows, in the units that the network is trained in."""
+    return loss.mean(_scaled(network, judged.output), data.scaled_y(network)[judged.row], judged.weight)
 
 
 def _scaled(network: ForestNetwork, output: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -1,0 +1,101 @@
+"""Trees beside the network: fully grown, never trained, with the share of the prediction that suits validation rows.
+
+A network smooths. Where near neighbours say more than a smooth function does, deep trees know what it cannot, and the
+mean of both is better than either.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.ensemble import BaggingClassifier, BaggingRegressor
+from sklearn.tree import ExtraTreeClassifier, ExtraTreeRegressor
+
+from neuralforest.convert import convert
+from neuralforest.estimators.forests import share_of_rows
+from neuralforest.estimators.table import Table
+from neuralforest.estimators.validation import Split
+from neuralforest.network import Companion, ForestNetwork
+from neuralforest.training import TrainingData, guard
+from neuralforest.training.guard import Judged
+from neuralforest.training.losses import Loss
+
+_LEAST = 0.05  # a smaller share is not worth the memory
+_MOST = 0.95  # so that what deep trees call impossible stays possible
+
+
+def companion_forest(classifier: bool, n_rows: int) -> BaseEstimator:
+    """Return the trees that are grown beside the default forest: with random thresholds, until the leaves are pure."""
+    n_trees, share = int(np.clip(500_000 / n_rows, 50, 100)), share_of_rows(n_rows)
+    if classifier:
+        return BaggingClassifier(ExtraTreeClassifier(), n_trees, max_samples=share, bootstrap=False)
+    return BaggingRegressor(ExtraTreeRegressor(), n_trees, max_samples=share, bootstrap=False)
+
+
+def judge(
+    forest: Any, data: TrainingData, table: Table, split: Split, n_jobs: int | None
+) -> tuple[ForestNetwork, Judged]:
+    """Return a fitted forest as a hard network, and what it says on the rows that it has not seen."""
+    trees = convert(forest)
+    _, unseen = split.training_rows(table, forest, trees.n_blocks)
+    return trees, guard.validation_output(trees, replace(data, validation=unseen), n_jobs)
+
+
+def choose(
+    network: ForestNetwork,
+    trees: ForestNetwork,
+    own: Judged,
+    other: Judged,
+    data: TrainingData,
+    loss: Loss,
+    limit: float,
+) -> tuple[ForestNetwork, Judged]:
+    """Return the network with the trees beside it, where that is a gain, and what it then says on validation rows.
+
+    Parameters
+    ----------
+    own, other : Judged
+        What the network and the trees say on validation rows.
+    limit : float
+        The loss that both together must not exceed.
+    """
+    share = best_share(own, other, data.y)
+    if share < _LEAST:
+        return network, own
+    both = mixed(own, other, share)
+    before, after = (guard.judged_loss(network, judged, data, loss) for judged in (own, both))
+    if after > limit or (loss.name != "squared_error" and after >= before):
+        return network, own
+    return network.beside(Companion(trees.ensemble, share)), both
+
+
+def best_share(own: Judged, other: Judged, y: NDArray[np.float64]) -> float:
+    """Return the share of the trees with which the squared error is least.
+
+    The errors are those of the mean over all trees: the noise of the few that judge a row is taken out. The network's
+    epochs were chosen on these rows, which flatters it; so its share is rather too large than too small.
+    """
+    own, other = _on_common_rows(own, other)
+    weight = own.weight[:, None]
+    towards, missing = other.output - own.output, y[own.row] - own.output
+    gain = (weight * (towards * missing - own.noise)).sum()
+    distance = (weight * (towards**2 - own.noise - other.noise)).sum()
+    return float(np.clip(gain / distance, 0.0, _MOST)) if distance > 0 else 0.0
+
+
+def mixed(own: Judged, other: Judged, share: float) -> Judged:
+    """Return what a network and the trees beside it say together on the rows that both judge."""
+    own, other = _on_common_rows(own, other)
+    return Judged(
+        own.row,
+        (1 - share) * own.output + share * other.output,
+        own.weight,
+        (1 - share) ** 2 * own.noise + share**2 * other.noise,
+    )
+
+
+def _on_common_rows(own: Judged, other: Judged) -> tuple[Judged, Judged]:
+    _, mine, theirs = np.intersect1d(own.row, other.row, assume_unique=True, return_indices=True)
+    return own.at(mine), other.at(theirs)
