@@ -199,6 +199,8 @@ def _summary(estimator: NeuralForest, rows: NDArray[np.floating]) -> str:
         + (f"{less:.1f}% less than" if less >= 0.05 else "the same as")
         + f" the forest's {number(forest)}."
     )
+    trees = network.companion
+    beside = [] if trees is None else [("Deep trees beside it", trees.ensemble.n_trees), ("Their share", trees.share)]
     table = [
         ("Rows given", len(rows)),
         ("Features", e.n_features),
@@ -206,6 +208,7 @@ def _summary(estimator: NeuralForest, rows: NDArray[np.floating]) -> str:
         ("Trees", e.n_trees),
         ("Leaves", e.n_leaves),
         ("Weights of the network", network.n_parameters),
+        *beside,
         (f"Forest's validation {label}", forest),
         (f"Network's validation {label}", trained),
     ]

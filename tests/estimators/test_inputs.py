@@ -279,9 +279,7 @@ def test_the_default_forest_is_ours():
     assert model.score(X, y) > 0.8
 
 
-@pytest.mark.parametrize(
-    ("rows", "trees", "leaves"), [(20, 60, 16), (400, 60, 60), (1_000, 50, 94), (10_000, 30, 96)]
-)
+@pytest.mark.parametrize(("rows", "trees", "leaves"), [(20, 60, 16), (400, 60, 60), (1_000, 50, 94), (10_000, 30, 96)])
 def test_more_rows_get_fewer_and_larger_trees(rows, trees, leaves):
     grown = forests.default_forest(False, rows, 6)
     assert (grown.n_estimators, grown.estimator.max_leaf_nodes) == (trees, leaves)

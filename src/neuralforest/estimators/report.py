@@ -27,7 +27,7 @@ def summary(estimator: "NeuralForest", trained: Trained, seconds: float) -> str:
         [
             f"{trained.network!r}, contrast {estimator.contrast_}: {seconds:.1f} s",
             f"validation {name}: forest {forest:.4g}, network {network:.4g}{change}",
-            _verdict(trained),
+            _verdict(trained) + _of_companion(trained),
         ]
     )
 
@@ -55,6 +55,13 @@ def _verdict(trained: Trained) -> str:
         f"{len(improved)} of {len(best)} trees gave way to their networks, which were best at {when} of {n_epochs} "
         f"(median {int(np.median(improved))}); {len(best) - len(improved)} stayed as they were"
     )
+
+
+def _of_companion(trained: Trained) -> str:
+    companion = trained.network.companion
+    if companion is None:
+        return ""
+    return f"; {companion.ensemble.n_trees} deep trees beside them have {100 * companion.share:.0f}% of the say"
 
 
 def epoch_line(epoch: int, history: History) -> str:

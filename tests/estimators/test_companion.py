@@ -1,0 +1,214 @@
+"""Trees beside the network: their share is the best one, and every way to predict knows of them."""
+
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.ensemble import ExtraTreesRegressor, GradientBoostingRegressor, RandomForestRegressor
+
+import neuralforest as nf
+from neuralforest.estimators.companion import best_share, mixed
+from neuralforest.exceptions import InvalidParameterError, ModelFileError
+from neuralforest.network import Companion
+from neuralforest.persistence import _container
+from neuralforest.training.guard import Judged
+
+
+def patches(classifier=False, n=500, seed=0):
+    """Return rows whose target is another number, or class, on every small patch: trees see it, networks do not."""
+    rng = np.random.default_rng(seed)
+    X = np.floor(rng.uniform(0, 12, size=(n, 2)))
+    table = np.random.default_rng(99).normal(size=(12, 12))
+    y = table[X[:, 0].astype(int), X[:, 1].astype(int)] + 0.1 * rng.normal(size=n)
+    return X + rng.uniform(0, 0.5, size=X.shape), (y > 0).astype(int) if classifier else y
+
+
+def fitted(classifier=False, **parameters):
+    kind = nf.NeuralForestClassifier if classifier else nf.NeuralForestRegressor
+    settings = {"max_epochs": 3, "random_state": 0} | parameters
+    return kind(**settings).fit(*patches(classifier))
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["regressor", "classifier"])
+def model(request):
+    return fitted(request.param)
+
+
+def says(network, X):
+    return network.predict(X) if network.classes is None else network.predict_proba(X)
+
+
+def test_a_prediction_is_the_mean_of_network_and_trees_by_their_shares(model):
+    X, _ = patches(seed=1)
+    network, share = model.network_, model.network_.companion.share
+    assert 0.05 <= share <= 0.95
+    own, trees = network.beside(None), network.companion_network
+    assert_allclose(says(network, X), (1 - share) * says(own, X) + share * says(trees, X), rtol=1e-12, atol=1e-12)
+
+
+def test_where_trees_know_more_they_make_predictions_better():
+    X, y = patches(seed=1)
+    both, alone = (np.mean((fitted(companion=choice).predict(X) - y) ** 2) for choice in ("auto", None))
+    assert both < 0.9 * alone
+
+
+def test_where_the_network_knows_more_there_are_no_trees():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 4))
+    model = nf.NeuralForestRegressor(max_epochs=20, random_state=0).fit(X, X @ [1.0, 2.0, -1.0, 0.5])
+    assert model.network_.companion is None
+
+
+def test_both_together_are_never_worse_than_the_forest_on_validation_rows(model):
+    assert model.validation_loss_ <= model.forest_loss_
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"companion": None},
+        {"forest": RandomForestRegressor(5, max_leaf_nodes=8)},
+        {"loss": "huber"},
+        {"callback": lambda epoch, history: True},
+    ],
+)
+def test_a_network_stays_alone_when_asked_or_when_the_trees_would_not_fit(changes):
+    assert fitted(**changes).network_.companion is None
+
+
+def test_weights_and_several_targets_leave_a_network_alone():
+    X, y = patches()
+    model = nf.NeuralForestRegressor(max_epochs=1, random_state=0)
+    assert model.fit(X, y, sample_weight=np.ones(len(y))).network_.companion is None
+    assert model.fit(X, np.column_stack([y, y])).network_.companion is None
+
+
+@pytest.mark.parametrize("given", [{"training": "joint", "connectivity": "sparse"}, {"validation": "fraction"}])
+def test_held_out_rows_judge_the_trees_as_well(given):
+    assert fitted(**given).network_.companion is not None
+
+
+def test_missing_values_reach_the_trees():
+    X, y = patches()
+    X[::7, 0] = np.nan
+    model = nf.NeuralForestRegressor(max_epochs=3, random_state=0).fit(X, y)
+    assert model.network_.companion is not None
+    assert np.isfinite(model.predict(X)).all()
+
+
+def test_the_share_does_not_depend_on_threads():
+    one, two = (fitted(n_jobs=n).network_ for n in (1, 2))
+    assert one.companion.share == two.companion.share
+    X, _ = patches(seed=2)
+    assert_array_equal(one.predict(X), two.predict(X))
+
+
+def test_going_on_keeps_the_trees_and_their_share():
+    X, y = patches()
+    model = fitted(warm_start=True)
+    before = model.network_.companion
+    assert model.fit(X, y).network_.companion is before
+    assert model.partial_fit(X, y).network_.companion is before
+
+
+def test_intervals_and_importances_are_those_of_both(model):
+    importances, share = model.feature_importances_, model.network_.companion.share
+    assert_allclose(importances.sum(), 1)
+    alone = [
+        nf.importance.feature_importances(n) for n in (model.network_.beside(None), model.network_.companion_network)
+    ]
+    assert_allclose(importances, (1 - share) * alone[0] + share * alone[1])
+    if not model._classifier:
+        X, y = patches(seed=1, n=2000)
+        low, high = model.predict_quantiles(X, (0.1, 0.9)).T
+        assert 0.74 < np.mean((low <= y) & (y <= high)) < 0.9
+
+
+def test_files_pickles_and_clones(model, tmp_path):
+    X, _ = patches(seed=3)
+    path = tmp_path / "model.nforest"
+    nf.save(model, path)
+    for copy in (nf.load(path), pickle.loads(pickle.dumps(model))):
+        assert_array_equal(says(copy.network_, X), says(model.network_, X))
+        assert copy.network_.companion.share == model.network_.companion.share
+    assert clone(model).get_params()["companion"] == "auto"
+
+
+@pytest.mark.parametrize("share", [-0.1, 1.5, np.nan])
+def test_a_file_with_an_impossible_share_is_refused(model, tmp_path, share):
+    path = tmp_path / "model.nforest"
+    nf.save(model, path)
+    arrays, header = _container.read(path)
+    arrays["companion.share"] = np.array([share])
+    _container.write(path, arrays, header)
+    with pytest.raises(ModelFileError, match="share"):
+        nf.load(path)
+
+
+def test_torch_and_onnx_compute_the_same(model):
+    torch = pytest.importorskip("torch")
+    onnxruntime = pytest.importorskip("onnxruntime")
+    from neuralforest.export.onnx import to_onnx
+    from neuralforest.export.torch import from_torch, to_torch
+
+    X = patches(seed=4)[0].astype(np.float32)
+    expected = says(model.network_, X).reshape(len(X), -1)
+    module = to_torch(model)
+    assert_allclose(module(torch.from_numpy(X)).detach().numpy(), expected, atol=2e-6)
+    assert from_torch(module).companion is model.network_.companion
+    session = onnxruntime.InferenceSession(to_onnx(model).SerializeToString())
+    assert_allclose(session.run(None, {"X": X})[-1].reshape(len(X), -1), expected, atol=2e-6)
+
+
+def judged(output, noise, rows=None):
+    output = np.asarray(output, float).reshape(-1, 1)
+    rows = np.arange(len(output)) if rows is None else rows
+    return Judged(rows, output, np.ones(len(output)), np.broadcast_to(noise, output.shape))
+
+
+@settings(max_examples=50, deadline=None, derandomize=True)
+@given(st.integers(0, 10**6), st.floats(0, 1))
+def test_without_noise_the_share_is_that_with_the_least_error(seed, truth):
+    rng = np.random.default_rng(seed)
+    own, trees = rng.normal(size=(2, 40))
+    y = ((1 - truth) * own + truth * trees + 0.3 * rng.normal(size=40))[:, None]
+    share = best_share(judged(own, 0.0), judged(trees, 0.0), y)
+    errors = [
+        np.mean((mixed(judged(own, 0.0), judged(trees, 0.0), s).output - y) ** 2) for s in np.linspace(0, 0.95, 191)
+    ]
+    assert abs(share - np.linspace(0, 0.95, 191)[np.argmin(errors)]) <= 0.0051
+
+
+def test_the_noise_of_few_trees_does_not_count_against_them():
+    rng = np.random.default_rng(0)
+    y = rng.normal(size=(20_000, 1))
+    network, forest = y + rng.normal(size=y.shape), y + rng.normal(size=y.shape)  # equally good as a whole
+    noisy = forest + rng.normal(size=y.shape)  # the same, by the few trees that judge a row
+    assert best_share(judged(network, 0.0), judged(noisy, 0.0), y) < 0.36
+    assert abs(best_share(judged(network, 0.0), judged(noisy, 1.0), y) - 0.5) < 0.03
+
+
+def test_only_rows_that_both_judge_count():
+    y = np.array([[0.0], [1.0], [2.0]])
+    own, trees = judged([9.0, 1.5], 0.0, np.array([0, 1])), judged([0.5, 9.0], 0.0, np.array([1, 2]))
+    assert best_share(own, trees, y) == 0.5
+    assert_array_equal(mixed(own, trees, 0.5).row, [1])
+
+
+def test_what_cannot_stand_beside_a_network_is_refused():
+    X, y = patches()
+    network = nf.convert(RandomForestRegressor(3, max_leaf_nodes=5, random_state=0).fit(X, y))
+    trees = nf.convert(ExtraTreesRegressor(3, random_state=0).fit(X, y)).ensemble
+    boosted = nf.convert(GradientBoostingRegressor(n_estimators=3).fit(X, y))
+    narrow = nf.convert(ExtraTreesRegressor(3, random_state=0).fit(X[:, :1], y)).ensemble
+    for message, make in {
+        "between 0 and 1": lambda: network.beside(Companion(trees, 1.5)),
+        "boosted": lambda: boosted.beside(Companion(trees, 0.5)),
+        "features": lambda: network.beside(Companion(narrow, 0.5)),
+    }.items():
+        with pytest.raises(InvalidParameterError, match=message):
+            make()
