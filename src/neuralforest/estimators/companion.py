@@ -72,7 +72,7 @@ def choose(
 
 
 def best_share(own: Judged, other: Judged, y: NDArray[np.float64]) -> float:
-    """Return the share of the trees with which the squared error is least.
+    """Return the share of the trees with which the squared error is least; 0 unless it is two standard errors above.
 
     The errors are those of the mean over all trees: the noise of the few that judge a row is taken out. The network's
     epochs were chosen on these rows, which flatters it; so its share is rather too large than too small.
@@ -82,7 +82,12 @@ def best_share(own: Judged, other: Judged, y: NDArray[np.float64]) -> float:
     towards, missing = other.output - own.output, y[own.row] - own.output
     gain = (weight * (towards * missing - own.noise)).sum()
     distance = (weight * (towards**2 - own.noise - other.noise)).sum()
-    return float(np.clip(gain / distance, 0.0, _MOST)) if distance > 0 else 0.0
+    if not 0 < gain or not 0 < distance:
+        return 0.0
+    share = gain / distance
+    rest = (weight * towards * (missing - share * towards)).sum(axis=1)  # of several columns, one number a row
+    error = np.sqrt((rest**2).sum()) / distance
+    return float(min(share, _MOST)) if share > 2 * error else 0.0
 
 
 def mixed(own: Judged, other: Judged, share: float) -> Judged:
