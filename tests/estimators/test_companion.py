@@ -172,15 +172,14 @@ def judged(output, noise, rows=None):
 
 @settings(max_examples=50, deadline=None, derandomize=True)
 @given(st.integers(0, 10**6), st.floats(0, 1))
-def test_without_noise_the_share_is_that_with_the_least_error(seed, truth):
+def test_without_noise_the_share_is_that_with_the_least_error_or_none(seed, truth):
     rng = np.random.default_rng(seed)
-    own, trees = rng.normal(size=(2, 40))
-    y = ((1 - truth) * own + truth * trees + 0.3 * rng.normal(size=40))[:, None]
-    share = best_share(judged(own, 0.0), judged(trees, 0.0), y)
-    errors = [
-        np.mean((mixed(judged(own, 0.0), judged(trees, 0.0), s).output - y) ** 2) for s in np.linspace(0, 0.95, 191)
-    ]
-    assert abs(share - np.linspace(0, 0.95, 191)[np.argmin(errors)]) <= 0.0051
+    own, trees = rng.normal(size=(2, 60))
+    y = ((1 - truth) * own + truth * trees + 0.3 * rng.normal(size=60))[:, None]
+    share, choices = best_share(judged(own, 0.0), judged(trees, 0.0), y), np.linspace(0, 0.95, 191)
+    errors = [np.mean((mixed(judged(own, 0.0), judged(trees, 0.0), choice).output - y) ** 2) for choice in choices]
+    best = choices[np.argmin(errors)]
+    assert abs(share - best) <= 0.0051 if best > 0.15 else share in (0.0, pytest.approx(best, abs=0.0051))
 
 
 def test_the_noise_of_few_trees_does_not_count_against_them():
@@ -193,10 +192,11 @@ def test_the_noise_of_few_trees_does_not_count_against_them():
 
 
 def test_only_rows_that_both_judge_count():
-    y = np.array([[0.0], [1.0], [2.0]])
-    own, trees = judged([9.0, 1.5], 0.0, np.array([0, 1])), judged([0.5, 9.0], 0.0, np.array([1, 2]))
+    y = np.array([[0.0], [1.0], [2.0], [3.0]])
+    own = judged([9.0, 1.5, 2.5], 0.0, np.array([0, 1, 2]))
+    trees = judged([0.5, 1.5, 9.0], 0.0, np.array([1, 2, 3]))
     assert best_share(own, trees, y) == 0.5
-    assert_array_equal(mixed(own, trees, 0.5).row, [1])
+    assert_array_equal(mixed(own, trees, 0.5).row, [1, 2])
 
 
 def test_what_cannot_stand_beside_a_network_is_refused():

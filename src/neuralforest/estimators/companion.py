@@ -82,7 +82,7 @@ def best_share(own: Judged, other: Judged, y: NDArray[np.float64]) -> float:
     towards, missing = other.output - own.output, y[own.row] - own.output
     gain = (weight * (towards * missing - own.noise)).sum()
     distance = (weight * (towards**2 - own.noise - other.noise)).sum()
-    if not 0 < gain or not 0 < distance:
+    if not (gain > 0 and distance > 0):
         return 0.0
     share = gain / distance
     rest = (weight * towards * (missing - share * towards)).sum(axis=1)  # of several columns, one number a row
