@@ -137,7 +137,7 @@ def draw_asymptotic(errors: dict[Point, float]) -> Any:
     axes = figure.subplots()
     _growth(axes, errors, "asymptotic")
     axes.set(title="Asymptotic behaviour: y = Σ sin(20 x − 10) + noise, d = 2", ylabel="test RMSE")
-    axes.legend(title="30 trees of depth 6, contrasts 100 and 1")
+    _legend_below(axes, "30 trees of depth 6, contrasts 100 and 1", columns=3)
     return figure
 
 
@@ -149,7 +149,7 @@ def draw_consistency(errors: dict[Point, float]) -> Any:
     left, right = figure.subplots(1, 2)
     _growth(left, errors, "consistency")
     left.set(title="Distance to an additive function, d = 2", ylabel="RMSE to the function itself")
-    left.legend(title="30 trees of K leaves, weights bounded")
+    _legend_below(left, "30 trees of K leaves, weights bounded", columns=3)
     n = np.logspace(2, 12, 201)
     terms = [consistency_terms(rows, *consistency_schedule(rows, CONSISTENCY_SCALE)) for rows in n]
     for name, (label, color, style) in _TERMS.items():
@@ -157,8 +157,13 @@ def draw_consistency(errors: dict[Point, float]) -> Any:
     right.axvspan(SIZES["consistency"][0], SIZES["consistency"][-1], color="0.5", alpha=0.15, label="sizes on the left")
     right.set(title="The terms of Theorem 4.1 under the same schedule", xlabel="training rows n")
     right.set(xscale="log", yscale="log")
-    right.legend(loc="upper right")
+    _legend_below(right, None, columns=2)
     return figure
+
+
+def _legend_below(axes: Any, title: str | None, columns: int) -> None:
+    """Name the curves where none of them runs."""
+    axes.legend(title=title, loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=columns, frameon=False)
 
 
 def _growth(axes: Any, errors: dict[Point, float], figure: str) -> None:
