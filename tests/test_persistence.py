@@ -268,6 +268,14 @@ def test_files_of_format_1_are_read_for_ever(name):
         np.testing.assert_allclose(model.predict(rows), expected[name], rtol=1e-5)
 
 
+def test_a_file_of_format_2_is_read_for_ever():
+    folder = Path(__file__).parent / "models"
+    expected = json.loads((folder / "format-2.json").read_text())
+    network = nf.load(folder / "format-2-network.nforest")
+    assert (network.companion.share, network.companion.ensemble.n_trees) == (0.25, 3)
+    np.testing.assert_allclose(network.predict_proba(np.array(expected["X"])), expected["probabilities"], rtol=1e-5)
+
+
 def test_everything_that_models_are_made_of_is_stored():
     """A new field of these classes needs a place in the file, and a new number of the format."""
     arrays, description = _describe(regressor())
@@ -458,7 +466,7 @@ HOSTILE = {
     "a text that is no object": (lambda: raw('"neuralforest":"[]"}}'), "must be a JSON object"),
     "an empty description": (lambda: raw('"neuralforest":"{}"}}'), "must have 'format'"),
     "many arrays": (lambda: raw('"neuralforest":"{}"},' + ",".join(f'"{i}":0' for i in range(65)) + "}"), "64 arrays"),
-    "the next format": (lambda: forged(network(), format=2), "reads formats up to 1: upgrade neuralforest"),
+    "the next format": (lambda: forged(network(), format=3), "reads formats up to 2: upgrade neuralforest"),
     "a format of 0": (lambda: forged(network(), format=0), "must be from 1"),
     "an unknown kind": (
         lambda: forged(network(), kind="os.system"),

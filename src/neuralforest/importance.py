@@ -1,6 +1,9 @@
 """Feature importances of a network: how much of the output's variation each split unit makes."""
 
+from typing import Any
+
 import numpy as np
+import scipy.sparse
 from numpy.typing import NDArray
 
 from neuralforest._kernels.arguments import SOFTMAX
@@ -32,21 +35,22 @@ def feature_importances(network: ForestNetwork) -> NDArray[np.float64]:
     if network.companion is None:
         return own
     share = network.companion.share
-    return (1 - share) * own + share * _own_importances(network.companion_network)
+    both = (1 - share) * own + share * _own_importances(network.companion_network)
+    return both / both.sum() if both.sum() > 0 else both
 
 
 def _own_importances(network: ForestNetwork) -> NDArray[np.float64]:
     e = network.ensemble
     total = np.zeros(e.n_features)
     for block in range(network.n_blocks):
-        value, share = block_values(network, block), _shares(network, block)
+        value, belongs = block_values(network, block), _shares(network, block)
         first, last = (block, block + 1) if network.n_blocks == e.n_trees else (0, e.n_trees)
         for tree in range(first, last):
             splits = slice(e.first_split[tree], e.first_split[tree + 1])
             leaves = slice(e.first_leaf[tree], e.first_leaf[tree + 1])
             own = slice(leaves.start - e.first_leaf[first], leaves.stop - e.first_leaf[first])
             gains = _gains(value[own], e.weight[leaves], e.begin[splits], e.middle[splits], e.end[splits])
-            decrease = gains @ share[splits.start - e.first_split[first] : splits.stop - e.first_split[first]]
+            decrease = gains @ belongs[splits.start - e.first_split[first] : splits.stop - e.first_split[first]]
             if e.aggregation == "mean" and decrease.sum() > 0:
                 decrease = decrease / decrease.sum()  # trees of a mean count alike, trees of a sum by what they add
             total += decrease
@@ -84,11 +88,13 @@ def _gains(
     return np.where(np.isfinite(gains), gains, 0.0)
 
 
-def _shares(network: ForestNetwork, block: int) -> NDArray[np.float64]:
+def _shares(network: ForestNetwork, block: int) -> Any:
     """Return how a block's splits belong to the features, (splits, features), each row summing to 1."""
     e = network.ensemble
     if network.hard[block] or network.soft is None or network.soft.connectivity == "sparse":
         first, last = (block, block + 1) if network.n_blocks == e.n_trees else (0, e.n_trees)
-        return np.eye(e.n_features)[e.feature[e.first_split[first] : e.first_split[last]]]
+        features = e.feature[e.first_split[first] : e.first_split[last]]
+        splits = np.arange(len(features))
+        return scipy.sparse.csr_array((np.ones(len(features)), (splits, features)), (len(features), e.n_features))
     absolute = abs(network.layers(block).W1.toarray())
     return np.asarray(absolute / np.maximum(absolute.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny))

@@ -428,10 +428,11 @@ def _check_companion(e: TreeEnsemble, companion: Companion) -> None:
     if any(ensemble.aggregation != "mean" or ensemble.link != "identity" for ensemble in (e, other)):
         raise InvalidParameterError("only a mean of trees can have a companion, or be one; boosted trees are a sum")
     labels = [None if ensemble.classes is None else ensemble.classes.tolist() for ensemble in (e, other)]
-    if labels[0] != labels[1] or (e.n_features, e.n_outputs) != (other.n_features, other.n_outputs):
+    shapes = [(ensemble.n_features, ensemble.n_outputs, ensemble.compare_dtype) for ensemble in (e, other)]
+    if labels[0] != labels[1] or shapes[0] != shapes[1]:
         raise InvalidParameterError(
-            f"a companion must have the features and targets of the network, {e.n_features} and {e.n_outputs}, with "
-            f"the same classes, got {other.n_features} and {other.n_outputs}"
+            "a companion must have the features, targets, classes and dtype of the network, "
+            f"{shapes[0]}, got {shapes[1]}"
         )
 
 

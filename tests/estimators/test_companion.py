@@ -11,8 +11,10 @@ from sklearn.base import clone
 from sklearn.ensemble import ExtraTreesRegressor, GradientBoostingRegressor, RandomForestRegressor
 
 import neuralforest as nf
+from neuralforest.cli import main
+from neuralforest.estimators import companion
 from neuralforest.estimators.companion import best_share, mixed
-from neuralforest.exceptions import InvalidParameterError, ModelFileError
+from neuralforest.exceptions import ConvergenceWarning, InvalidParameterError, ModelFileError
 from neuralforest.network import Companion
 from neuralforest.persistence import _container
 from neuralforest.training.guard import Judged
@@ -71,6 +73,7 @@ def test_both_together_are_never_worse_than_the_forest_on_validation_rows(model)
     "changes",
     [
         {"companion": None},
+        {"max_epochs": 0},
         {"forest": RandomForestRegressor(5, max_leaf_nodes=8)},
         {"loss": "huber"},
         {"callback": lambda epoch, history: True},
@@ -107,12 +110,41 @@ def test_the_share_does_not_depend_on_threads():
     assert_array_equal(one.predict(X), two.predict(X))
 
 
-def test_going_on_keeps_the_trees_and_their_share():
+@pytest.mark.parametrize("given", [{}, {"validation": "fraction"}])
+def test_going_on_keeps_the_trees_their_share_and_what_both_are_worth(given):
     X, y = patches()
-    model = fitted(warm_start=True)
-    before = model.network_.companion
-    assert model.fit(X, y).network_.companion is before
+    model = fitted(warm_start=True, **given)
+    before, losses = model.network_.companion, (model.forest_loss_, model.validation_loss_)
+    width = np.ptp(model.predict_quantiles(X, (0.1, 0.9)), axis=1)
+    model.set_params(learning_rate=0.0).fit(X, y)
+    assert model.network_.companion is before
+    assert_allclose((model.forest_loss_, model.validation_loss_), losses, rtol=1e-6)
+    assert_allclose(np.ptp(model.predict_quantiles(X, (0.1, 0.9)), axis=1), width, rtol=1e-6)
     assert model.partial_fit(X, y).network_.companion is before
+    assert model.fit(X[:300], y[:300]).network_.companion is before  # other rows: judged without the trees
+
+
+def test_ctrl_c_while_the_trees_grow_keeps_the_network(monkeypatch):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(companion, "judge", interrupt)
+    with pytest.warns(ConvergenceWarning, match="without them"):
+        model = fitted()
+    assert model.network_.companion is None
+    assert model.validation_loss_ <= model.forest_loss_
+
+
+def test_the_forest_of_the_command_line_has_a_companion_unless_trees_are_counted(tmp_path):
+    X, y = patches(n=1_200)
+    rows = tmp_path / "rows.csv"
+    np.savetxt(rows, np.column_stack([X, y]), delimiter=",", header="a,b,y", comments="")
+    for arguments, n_trees, alone in (([], 41, False), (["--trees", "5"], 5, True)):
+        out = tmp_path / "m.nforest"
+        command = ["fit", str(rows), "--target", "y", "--out", str(out), "--epochs", "1", "--quiet", *arguments]
+        assert main(command) == 0
+        network = nf.load(out).model.network_
+        assert (network.ensemble.n_trees, network.companion is None) == (n_trees, alone)
 
 
 def test_intervals_and_importances_are_those_of_both(model):

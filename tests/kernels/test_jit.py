@@ -157,3 +157,11 @@ def test_compiling_leaves_the_garbage_collector_as_it_was(was_on):
         assert not any(seen)
     finally:
         (gc.enable if before else gc.disable)()
+
+
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")
+def test_functions_made_at_run_time_still_compile():
+    names = {}
+    exec("def one_more(x): return x + 1", names)
+    assert names["one_more"].__module__ is None
+    assert numba.njit(names["one_more"])(1) == 2

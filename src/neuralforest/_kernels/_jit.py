@@ -72,8 +72,8 @@ class _Quiet(event.Listener):  # type: ignore[misc]
 
 
 def _is_ours(compilation: Any) -> bool:
-    module: str = compilation.data["dispatcher"].py_func.__module__
-    return module.startswith(__package__)
+    module: str | None = compilation.data["dispatcher"].py_func.__module__  # None for code that was made at run time
+    return module is not None and module.startswith(__package__)
 
 
 event.register("numba:compile", _Quiet())

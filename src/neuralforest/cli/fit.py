@@ -48,7 +48,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def _add_model_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe what is passed on to the estimator; what is not given has the estimator's own default."""
     defaults = NeuralForestRegressor().get_params()
-    trees = forests.default_forest(False, 1, 1).n_estimators
     parser.add_argument(
         "--validation",
         default=defaults["validation"],
@@ -57,14 +56,17 @@ def _add_model_arguments(parser: argparse.ArgumentParser) -> None:
         help="which rows judge the network: oob (each tree's out-of-bag rows), a share to hold out, or auto (default)",
     )
     parser.add_argument(
-        "--trees", type=_positive, default=trees, metavar="N", help=f"trees of the forest (default: {trees})"
+        "--trees",
+        type=_positive,
+        metavar="N",
+        help="trees of the forest, and none beside it (default: 60 to 30, the fewer the more rows there are)",
     )
     parser.add_argument(
         "--epochs",
         type=lambda text: text if text == "auto" else _positive(text),
         default=defaults["max_epochs"],
         metavar="N",
-        help="epochs; auto (default) makes about 2,500 steps",
+        help="epochs; auto (default) makes about 4,000 steps",
     )
     for name, choices, text in (
         ("training", ("independent", "joint"), "tree by tree, or all together"),
@@ -157,11 +159,9 @@ def _parts(
 
 def _estimator(arguments: argparse.Namespace, task: Task, n_rows: int, n_columns: int) -> Any:
     is_classifier = task == "classification"
-    forest = forests.default_forest(is_classifier, n_rows, n_columns)
-    if arguments.trees == forest.n_estimators:
-        forest = None  # so that a new fit of the loaded model grows its own
-    else:
-        forest.set_params(n_estimators=arguments.trees)
+    forest = None
+    if arguments.trees is not None:
+        forest = forests.default_forest(is_classifier, n_rows, n_columns).set_params(n_estimators=arguments.trees)
     validation: dict[str, Any] = {"validation": arguments.validation}
     if isinstance(arguments.validation, float):
         validation = {"validation": "fraction", "validation_fraction": arguments.validation}
@@ -193,7 +193,7 @@ def _summary(
         "on validation rows, which neither learnt from, and which chose the best epoch:",
         comparison(*scores["validation"]),
     ]
-    if model.model.network_.hard.all():
+    if model.model.network_.hard.all() and model.model.network_.companion is None:
         lines.append("no network was better there, so the model predicts what the forest predicts")
     if "test" in scores:
         lines += ["on test rows, which had no part in the model:", comparison(*scores["test"])]

@@ -1,6 +1,7 @@
 """What both estimators share: from rows to a forest, its network, training and the guard."""
 
 import time
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -13,18 +14,19 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from neuralforest.convert import convert
-from neuralforest.estimators import companion, forests, scaling
+from neuralforest.estimators import companion as companions
+from neuralforest.estimators import forests, scaling
 from neuralforest.estimators.parameters import check_parameters, contrast_pairs, enough_epochs
 from neuralforest.estimators.report import reporting, say, summary
 from neuralforest.estimators.table import Rows, Table, given_rows, read_table, read_X
 from neuralforest.estimators.validation import Split, hold_out, out_of_bag_is_chosen
-from neuralforest.exceptions import InvalidParameterError
+from neuralforest.exceptions import ConvergenceWarning, InvalidParameterError
 from neuralforest.importance import feature_importances
 from neuralforest.network import ForestNetwork
 from neuralforest.training import Checkpoint, Settings, Trained, TrainingData, guard, train
 from neuralforest.training.guard import Judged
 from neuralforest.training.loop import Callback
-from neuralforest.training.losses import resolve_loss
+from neuralforest.training.losses import Loss, resolve_loss
 
 Contrast = tuple[float, float] | Sequence[tuple[float, float]]
 
@@ -34,6 +36,7 @@ class NeuralForest(BaseEstimator):
 
     _classifier = False
     network_: ForestNetwork
+    _beside: companions.Beside | None = None  # of the last fit; not stored in files
 
     def __init__(
         self,
@@ -125,7 +128,7 @@ class NeuralForest(BaseEstimator):
     def partial_fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, n_epochs: int = 1
     ) -> Self:
-        """Go on training the network on new rows; the forest stays as it is.
+        """Go on training the network on new rows; the forest stays as it is, and so do trees beside the network.
 
         A tree that was kept as it was, because its network was no better, is trained along, and gives way to its
         network once that is the better one on the new rows. `history_` becomes that of this call; validation scores
@@ -151,8 +154,9 @@ class NeuralForest(BaseEstimator):
             settings = replace(self._settings(_seeds(self.random_state)[2], data), max_epochs=n_epochs)
             settings = replace(settings, schedule="constant", n_iter_no_change=None)
             with reporting(self.callback, self.verbose, n_epochs) as callback:
-                trained = self._train(self.network_, data, settings, callback, keep_last=True)
-            self.network_, self.history_ = trained.network, trained.history
+                trained = self._train(self.network_.beside(None), data, settings, callback, keep_last=True)
+            self.network_ = trained.network.beside(self.network_.companion)
+            self.history_ = trained.history
             self._after_partial_fit(data)
             return self
 
@@ -163,7 +167,7 @@ class NeuralForest(BaseEstimator):
         started = time.perf_counter()
         seeds = _seeds(self.random_state)
         forest = forests.source_of(self.forest, self._classifier)
-        alone = forest is not None or self.companion is None
+        alone = forest is not None or self.companion is None or self.max_epochs == 0
         fitted = forests.is_fitted(forest)
         if not fitted:
             forest = self._default_forest(table) if forest is None else forest
@@ -177,7 +181,7 @@ class NeuralForest(BaseEstimator):
         data = self._training_data(network, table, split)
         settings = self._settings(seeds[2], data)
         trained, self.contrast_ = self._train_contrasts(network, data, table, split, settings)
-        judged = guard.validation_output(trained.network, data, self.n_jobs)
+        judged, self._beside = guard.validation_output(trained.network, data, self.n_jobs), None
         if not (alone or trained.interrupted):
             trained, judged = self._with_companion(trained, judged, data, table, split, seeds[3])
         return self._keep(trained, data, judged, started)
@@ -186,18 +190,29 @@ class NeuralForest(BaseEstimator):
         self, trained: Trained, own: Judged, data: TrainingData, table: Table, split: Split, seed: int
     ) -> tuple[Trained, Judged]:
         """Grow trees beside the network, and give them the share that they deserve."""
-        loss = resolve_loss(self.loss, self.loss_parameter, trained.network.ensemble)
+        loss = self._resolved_loss(trained.network)
         if loss.name not in ("squared_error", "log_loss") or not forests.can_be_bagged(table):
             return trained, own
-        forest = companion.companion_forest(self._classifier, table.n_rows)
+        forest = companions.companion_forest(self._classifier, table.n_rows)
         forest = forests.prepare_forest(forest, seed, self.n_jobs)
-        forests.grow(forest, table, split.fit, None)
-        trees, other = companion.judge(forest, data, table, split, self.n_jobs)
-        network, both = companion.choose(trained.network, trees, own, other, data, loss, trained.forest_loss)
-        if network.companion is None:
+        try:
+            forests.grow(forest, table, split.fit, None)
+            trees, other = companions.judge(forest, data, table, split, self.n_jobs)
+            choice = companions.choose(trained.network, trees, own, other, data, loss)
+        except KeyboardInterrupt:
+            warnings.warn(
+                "the fit was interrupted while trees were grown beside the network, which is kept without them",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+            return trained._replace(interrupted=True), own
+        if choice is None:
             return trained, own
-        validation_loss = guard.judged_loss(network, both, data, loss)
-        return trained._replace(network=network, validation_loss=validation_loss), both
+        self._beside = companions.Beside(other, len(data.y))
+        return trained._replace(network=choice.network, validation_loss=choice.loss), choice.judged
+
+    def _resolved_loss(self, network: ForestNetwork) -> Loss:
+        return resolve_loss(self.loss, self.loss_parameter, network.ensemble)
 
     def _default_forest(self, table: Table) -> Any:
         bootstrap = not forests.can_be_bagged(table)
@@ -215,9 +230,14 @@ class NeuralForest(BaseEstimator):
             )
         data = self._training_data(self.network_, table, self._split(table, fitted=True))
         settings = self._settings(_seeds(self.random_state)[2] + before.n_epochs, data)
+        companion, alone = self.network_.companion, self.network_.beside(None)
         with reporting(self.callback, self.verbose, settings.max_epochs) as callback:
-            trained = self._train(self.network_, data, settings, callback, self._checkpoint(f".{before.n_epochs}"))
-        judged = guard.validation_output(trained.network, data, self.n_jobs)
+            trained = self._train(alone, data, settings, callback, self._checkpoint(f".{before.n_epochs}"))
+        judged, loss = guard.validation_output(trained.network, data, self.n_jobs), trained.validation_loss
+        if companion is not None and self._beside is not None and self._beside.n_rows == len(data.y):
+            judged = companions.mixed(judged, self._beside.judged, companion.share)
+            loss = guard.judged_loss(trained.network, judged, data, self._resolved_loss(trained.network))
+        trained = trained._replace(network=trained.network.beside(companion), validation_loss=loss)
         return self._keep(trained._replace(history=before.followed_by(trained.history)), data, judged, started)
 
     def _settings(self, seed: int, data: TrainingData) -> Settings:

@@ -35,7 +35,8 @@ max_epochs : int or "auto"
 companion : {{"auto", None}}
     "auto" grows 50 to 100 deep trees beside the default forest, which are not trained, and gives them the share of the
     prediction that is best on validation rows; often none. A forest that was given stays alone, as do several targets,
-    weights and other losses than the usual. None turns it off.
+    weights and other losses than the usual, and a fit that a callback or Ctrl-C ended. They stay as they are in
+    `partial_fit`: for a stream of new rows, None is better, which turns it off.
 weight_decay : float
     Pull towards the weights that the trees gave.
 loss : {losses}

@@ -5,7 +5,7 @@ mean of both is better than either.
 """
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,8 +27,11 @@ _MOST = 0.95  # so that what deep trees call impossible stays possible
 
 
 def companion_forest(classifier: bool, n_rows: int) -> BaseEstimator:
-    """Return the trees that are grown beside the default forest: with random thresholds, until the leaves are pure."""
-    n_trees, share = int(np.clip(500_000 / n_rows, 50, 100)), share_of_rows(n_rows)
+    """Return the trees that are grown beside the default forest: with random thresholds, until the leaves are pure.
+
+    A tree has a leaf for nearly every row that it is grown on; of very many rows it gets 50,000.
+    """
+    n_trees, share = int(np.clip(500_000 / n_rows, 50, 100)), min(share_of_rows(n_rows), 50_000 / n_rows)
     if classifier:
         return BaggingClassifier(ExtraTreeClassifier(), n_trees, max_samples=share, bootstrap=False)
     return BaggingRegressor(ExtraTreeRegressor(), n_trees, max_samples=share, bootstrap=False)
@@ -43,32 +46,41 @@ def judge(
     return trees, guard.validation_output(trees, replace(data, validation=unseen), n_jobs)
 
 
+class Beside(NamedTuple):
+    """What the trees beside a network say on validation rows, and how many rows there were in all."""
+
+    judged: Judged
+    n_rows: int
+
+
+class Choice(NamedTuple):
+    """A network, with or without trees beside it, what it says on validation rows, and the loss of that."""
+
+    network: ForestNetwork
+    judged: Judged
+    loss: float
+
+
 def choose(
-    network: ForestNetwork,
-    trees: ForestNetwork,
-    own: Judged,
-    other: Judged,
-    data: TrainingData,
-    loss: Loss,
-    limit: float,
-) -> tuple[ForestNetwork, Judged]:
-    """Return the network with the trees beside it, where that is a gain, and what it then says on validation rows.
+    network: ForestNetwork, trees: ForestNetwork, own: Judged, other: Judged, data: TrainingData, loss: Loss
+) -> Choice | None:
+    """Return the network with the trees beside it; None where that is no gain.
 
     Parameters
     ----------
     own, other : Judged
         What the network and the trees say on validation rows.
-    limit : float
-        The loss that both together must not exceed.
     """
     share = best_share(own, other, data.y)
     if share < _LEAST:
-        return network, own
+        return None
     both = mixed(own, other, share)
-    before, after = (guard.judged_loss(network, judged, data, loss) for judged in (own, both))
-    if after > limit or (loss.name != "squared_error" and after >= before):
-        return network, own
-    return network.beside(Companion(trees.ensemble, share)), both
+    forest = guard.validation_output(guard.all_hard(network), data)
+    after = guard.judged_loss(network, both, data, loss)
+    forest_loss, before = (guard.judged_loss(network, said.on(both.row), data, loss) for said in (forest, own))
+    if after > forest_loss or (loss.name != "squared_error" and after >= before):
+        return None
+    return Choice(network.beside(Companion(trees.ensemble, share)), both, after)
 
 
 def best_share(own: Judged, other: Judged, y: NDArray[np.float64]) -> float:
@@ -77,7 +89,8 @@ def best_share(own: Judged, other: Judged, y: NDArray[np.float64]) -> float:
     The errors are those of the mean over all trees: the noise of the few that judge a row is taken out. The network's
     epochs were chosen on these rows, which flatters it; so its share is rather too large than too small.
     """
-    own, other = _on_common_rows(own, other)
+    rows = np.intersect1d(own.row, other.row, assume_unique=True)
+    own, other = own.on(rows), other.on(rows)
     weight = own.weight[:, None]
     towards, missing = other.output - own.output, y[own.row] - own.output
     gain = (weight * (towards * missing - own.noise)).sum()
@@ -92,15 +105,11 @@ def best_share(own: Judged, other: Judged, y: NDArray[np.float64]) -> float:
 
 def mixed(own: Judged, other: Judged, share: float) -> Judged:
     """Return what a network and the trees beside it say together on the rows that both judge."""
-    own, other = _on_common_rows(own, other)
+    rows = np.intersect1d(own.row, other.row, assume_unique=True)
+    own, other = own.on(rows), other.on(rows)
     return Judged(
         own.row,
         (1 - share) * own.output + share * other.output,
         own.weight,
         (1 - share) ** 2 * own.noise + share**2 * other.noise,
     )
-
-
-def _on_common_rows(own: Judged, other: Judged) -> tuple[Judged, Judged]:
-    _, mine, theirs = np.intersect1d(own.row, other.row, assume_unique=True, return_indices=True)
-    return own.at(mine), other.at(theirs)

@@ -47,7 +47,7 @@ def _verdict(trained: Trained) -> str:
     best, n_epochs = trained.history.best_epoch, trained.history.n_epochs
     improved = best[best >= 0]
     if not len(improved):
-        return "no network was better than the forest, whose own predictions are kept"
+        return "no network was better than the forest, which is kept as it was"
     if len(best) == 1:
         return f"the best epoch was {best[0]} of {n_epochs}"
     when = f"epoch {improved[0]}" if len(set(improved)) == 1 else f"epochs {improved.min()} to {improved.max()}"

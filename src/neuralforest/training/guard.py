@@ -28,8 +28,9 @@ class Judged(NamedTuple):
     weight: NDArray[np.float64]
     noise: NDArray[np.float64]  # (rows, outputs): how much its square is expected to fall when all blocks predict
 
-    def at(self, places: NDArray[np.intp]) -> "Judged":
+    def on(self, rows: NDArray[np.int64]) -> "Judged":
         """Return the same for some of the rows."""
+        places = np.flatnonzero(np.isin(self.row, rows))
         return Judged(self.row[places], self.output[places], self.weight[places], self.noise[places])
 
 
