@@ -74,7 +74,7 @@ Attributes
 forest_ : estimator
     The forest that the network was made from.
 network_ : ForestNetwork
-    The trained network.
+    The trained network, with the trees beside it if there are any.
 history_ : History
     Losses of every epoch; after `partial_fit`, of that call.
 contrast_ : pair of floats
