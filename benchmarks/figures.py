@@ -133,11 +133,11 @@ def draw_asymptotic(errors: dict[Point, float]) -> Any:
     """Draw the test error of the forest and of its network against the size of the training set."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(6.4, 4.4), layout="constrained")
+    figure = Figure(figsize=(6.4, 5.0), layout="constrained")
     axes = figure.subplots()
     _growth(axes, errors, "asymptotic")
     axes.set(title="Asymptotic behaviour: y = Σ sin(20 x − 10) + noise, d = 2", ylabel="test RMSE")
-    _legend_below(axes, "30 trees of depth 6, contrasts 100 and 1", columns=3)
+    _legend_below(axes, "30 trees of depth 6, contrasts 100 and 1", columns=1)
     return figure
 
 
