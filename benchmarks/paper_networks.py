@@ -48,6 +48,7 @@ def train_network(
     sizes: Sequence[int], train: Part, validation: Part, *, epochs: int = 100, batch_size: int = 32, seed: int = 0
 ) -> tuple[nn.Sequential, NetworkHistory]:
     """Train a network as the paper does; return it as it was after the epoch with the least validation error."""
+    torch.set_flush_denormal(True)  # Adam's moments of saturated units fade below what is normal, and get slow there
     generator = torch.Generator().manual_seed(seed)
     network = gaussian_network(sizes, generator)
     optimizer = torch.optim.Adam(network.parameters(), lr=0.001, betas=(0.9, 0.999), eps=1e-8, fused=True)
