@@ -128,7 +128,7 @@ def test_ctrl_c_while_the_trees_grow_keeps_the_network(monkeypatch):
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(companion, "judge", interrupt)
+    monkeypatch.setattr(companion, "best_share", interrupt)
     with pytest.warns(ConvergenceWarning, match="without them"):
         model = fitted()
     assert model.network_.companion is None

@@ -97,9 +97,15 @@ def test_training_shrinks_on_request_and_never_hands_out_less_than_the_forest():
     assert np.ptp(shrunk.network.predict(data.X)) < 0.1 * np.ptp(plain.network.predict(data.X))
 
 
-def test_an_estimator_predicts_little_where_out_of_bag_rows_say_that_nothing_is_known():
-    X = np.random.default_rng(2).normal(size=(300, 4))
-    y = np.random.default_rng(3).normal(size=300)
+_FLATTERED = pytest.mark.xfail(
+    strict=True, reason="the best epochs are chosen on the rows that judge, which flatters the slope: docs/defaults.md"
+)
+
+
+@pytest.mark.parametrize("seed", [pytest.param(0, marks=_FLATTERED), 2])
+def test_an_estimator_predicts_little_where_nothing_is_known(seed):
+    X = np.random.default_rng(seed).normal(size=(300, 4))
+    y = np.random.default_rng(seed + 1).normal(size=300)
     model = nf.NeuralForestRegressor(max_epochs=3, random_state=0).fit(X, y)
     assert model.predict(X).std() < 0.1 * model.forest_.predict(X).std()
     assert model.validation_loss_ <= model.forest_loss_

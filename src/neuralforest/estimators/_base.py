@@ -196,9 +196,7 @@ class NeuralForest(BaseEstimator):
         forest = companions.companion_forest(self._classifier, table.n_rows)
         forest = forests.prepare_forest(forest, seed, self.n_jobs)
         try:
-            forests.grow(forest, table, split.fit, None)
-            trees, other = companions.judge(forest, data, table, split, self.n_jobs)
-            choice = companions.choose(trained.network, trees, own, other, data, loss)
+            choice = companions.choose(trained.network, forest, own, data, table, split, loss)
         except KeyboardInterrupt:
             warnings.warn(
                 "the fit was interrupted while trees were grown beside the network, which is kept without them",
@@ -208,7 +206,7 @@ class NeuralForest(BaseEstimator):
             return trained._replace(interrupted=True), own
         if choice is None:
             return trained, own
-        self._beside = companions.Beside(other, len(data.y))
+        self._beside = choice.beside
         return trained._replace(network=choice.network, validation_loss=choice.loss), choice.judged
 
     def _resolved_loss(self, network: ForestNetwork) -> Loss:

@@ -14,7 +14,7 @@ from sklearn.ensemble import BaggingClassifier, BaggingRegressor
 from sklearn.tree import ExtraTreeClassifier, ExtraTreeRegressor
 
 from neuralforest.convert import convert
-from neuralforest.estimators.forests import share_of_rows
+from neuralforest.estimators import forests
 from neuralforest.estimators.table import Table
 from neuralforest.estimators.validation import Split
 from neuralforest.network import Companion, ForestNetwork
@@ -31,19 +31,10 @@ def companion_forest(classifier: bool, n_rows: int) -> BaseEstimator:
 
     A tree has a leaf for nearly every row that it is grown on; of very many rows it gets 50,000.
     """
-    n_trees, share = int(np.clip(500_000 / n_rows, 50, 100)), min(share_of_rows(n_rows), 50_000 / n_rows)
+    n_trees, share = int(np.clip(500_000 / n_rows, 50, 100)), min(forests.share_of_rows(n_rows), 50_000 / n_rows)
     if classifier:
         return BaggingClassifier(ExtraTreeClassifier(), n_trees, max_samples=share, bootstrap=False)
     return BaggingRegressor(ExtraTreeRegressor(), n_trees, max_samples=share, bootstrap=False)
-
-
-def judge(
-    forest: Any, data: TrainingData, table: Table, split: Split, n_jobs: int | None
-) -> tuple[ForestNetwork, Judged]:
-    """Return a fitted forest as a hard network, and what it says on the rows that it has not seen."""
-    trees = convert(forest)
-    _, unseen = split.training_rows(table, forest, trees.n_blocks)
-    return trees, guard.validation_output(trees, replace(data, validation=unseen), n_jobs)
 
 
 class Beside(NamedTuple):
@@ -54,33 +45,38 @@ class Beside(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """A network, with or without trees beside it, what it says on validation rows, and the loss of that."""
+    """A network with trees beside it, what both say on validation rows, the loss of that, and what the trees say."""
 
     network: ForestNetwork
     judged: Judged
     loss: float
+    beside: Beside
 
 
 def choose(
-    network: ForestNetwork, trees: ForestNetwork, own: Judged, other: Judged, data: TrainingData, loss: Loss
+    network: ForestNetwork, forest: Any, own: Judged, data: TrainingData, table: Table, split: Split, loss: Loss
 ) -> Choice | None:
-    """Return the network with the trees beside it; None where that is no gain.
+    """Grow a forest beside a network and give it the share that it deserves; return None where that is none.
 
     Parameters
     ----------
-    own, other : Judged
-        What the network and the trees say on validation rows.
+    own : Judged
+        What the network says on validation rows.
     """
+    forests.grow(forest, table, split.fit, None)
+    trees = convert(forest)
+    _, unseen = split.training_rows(table, forest, trees.n_blocks)
+    other = guard.validation_output(trees, replace(data, validation=unseen))
     share = best_share(own, other, data.y)
     if share < _LEAST:
         return None
     both = mixed(own, other, share)
-    forest = guard.validation_output(guard.all_hard(network), data)
+    before = guard.validation_output(guard.all_hard(network), data)
     after = guard.judged_loss(network, both, data, loss)
-    forest_loss, before = (guard.judged_loss(network, said.on(both.row), data, loss) for said in (forest, own))
-    if after > forest_loss or (loss.name != "squared_error" and after >= before):
+    forest_loss, own_loss = (guard.judged_loss(network, said.on(both.row), data, loss) for said in (before, own))
+    if after > forest_loss or (loss.name != "squared_error" and after >= own_loss):
         return None
-    return Choice(network.beside(Companion(trees.ensemble, share)), both, after)
+    return Choice(network.beside(Companion(trees.ensemble, share)), both, after, Beside(other, len(data.y)))
 
 
 def best_share(own: Judged, other: Judged, y: NDArray[np.float64]) -> float:

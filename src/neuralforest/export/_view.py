@@ -68,9 +68,10 @@ class View:
         )
 
     @cached_property
-    def companion(self) -> "View | None":
-        """The trees beside the network, to export along."""
-        return None if self.network.companion is None else View(self.network.companion_network, self.constant)
+    def beside(self) -> "tuple[View, float] | None":
+        """The trees beside the network, to export along, and their share of the prediction."""
+        companion = self.network.companion
+        return None if companion is None else (View(self.network.companion_network, self.constant), companion.share)
 
     @property
     def ensemble(self) -> TreeEnsemble:

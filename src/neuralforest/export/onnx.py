@@ -98,11 +98,10 @@ def _score(graph: Graph, view: View, form: str) -> str:
     if len(view.hard_trees):
         hard = add_hard_trees(graph, view, x)
         total = graph.add("Add", graph.add("Mul", hard, graph.number(mixture.hard)), total)
-    if view.companion is not None and view.network.companion is not None:
-        share = view.network.companion.share
+    if view.beside is not None:
+        trees, share = view.beside
         own = graph.add("Mul", total, graph.number(1 - share))
-        trees = graph.add("Mul", _score(graph, view.companion, form), graph.number(share))
-        total = graph.add("Add", own, trees)
+        total = graph.add("Add", own, graph.add("Mul", _score(graph, trees, form), graph.number(share)))
     return total
 
 

@@ -26,7 +26,7 @@ class ForestModule(nn.Module):
     """A network of trees in torch. Made by :func:`to_torch`.
 
     `soft` holds the weights of the soft trees, `hard` the trees that stay as they are, `companion` the module of the
-    trees beside the network; each may be None.
+    trees beside the network, which have a `share` of the prediction; `soft`, `hard` and `companion` may be None.
     """
 
     def __init__(self, view: View) -> None:
@@ -36,8 +36,10 @@ class ForestModule(nn.Module):
         self.compare_dtype = getattr(torch, view.ensemble.compare_dtype)
         self.soft = SoftTrees(view) if len(view.soft_blocks) else None
         self.hard = HardTrees(view) if len(view.hard_trees) else None
-        beside = view.companion
-        self.companion = None if beside is None else ForestModule(beside)
+        self.companion: ForestModule | None = None
+        if view.beside is not None:
+            trees, self.share = view.beside
+            self.companion = ForestModule(trees)
         mixture = view.mixture
         self.register_buffer("shift", torch.from_numpy(mixture.shift))
         self.register_buffer("hard_factor", torch.from_numpy(mixture.hard))
@@ -50,9 +52,8 @@ class ForestModule(nn.Module):
             total = total + self.hard_factor * self.hard(x.detach().to(self.compare_dtype))
         if self.soft is not None:
             total, dtype = total + self.soft_factor * self.soft(x), self.soft.b1.dtype
-        if self.companion is not None and self.network.companion is not None:
-            share = self.network.companion.share
-            total = (1 - share) * total + share * self.companion.output(x)
+        if self.companion is not None:
+            total = (1 - self.share) * total + self.share * self.companion.output(x)
         return total.to(dtype)
 
     def forward(self, x: Tensor) -> Tensor:

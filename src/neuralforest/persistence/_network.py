@@ -8,7 +8,7 @@ from typing import Any, get_args
 import numpy as np
 
 from neuralforest.ensemble import Aggregation, CompareDtype, Link, TreeEnsemble
-from neuralforest.exceptions import InvalidEnsembleError, ModelFileError
+from neuralforest.exceptions import InvalidEnsembleError, InvalidParameterError, ModelFileError
 from neuralforest.network import Companion, ForestNetwork, Softening
 from neuralforest.persistence._fields import ArrayFields, Arrays, Fields
 from neuralforest.persistence._plain import restore_labels, store_labels
@@ -52,7 +52,8 @@ def restore_network(fields: Fields, arrays: ArrayFields) -> ForestNetwork:
     soft = fields.optional("soft", lambda soft: _restore_softening(soft, arrays, ensemble))
     companion = _restore_companion(arrays, ensemble) if _BESIDE + "share" in arrays else None
     fields.close()
-    return ForestNetwork(ensemble, soft, companion)
+    with _refused():
+        return ForestNetwork(ensemble, soft, companion)
 
 
 def _restore_ensemble(fields: Fields, arrays: ArrayFields) -> TreeEnsemble:
@@ -83,12 +84,6 @@ def _restore_trees(arrays: ArrayFields, prefix: str = "") -> dict[str, Any]:
 def _restore_companion(arrays: ArrayFields, e: TreeEnsemble) -> Companion:
     share = float(arrays.finite(_BESIDE + "share", np.float64, (1,))[0])
     trees = _restore_trees(arrays, _BESIDE)
-    if not 0 <= share <= 1 or e.aggregation != "mean" or e.link != "identity":
-        raise ModelFileError(
-            "trees beside a network need a share between 0 and 1, and a mean of trees as their network"
-        )
-    if trees["value"].shape[1] != e.n_outputs:
-        raise ModelFileError(f"trees beside a network must have its {e.n_outputs} outputs")
     with _refused():
         return Companion(replace(e, **trees), share)
 
@@ -99,6 +94,8 @@ def _refused() -> Iterator[None]:
         yield
     except InvalidEnsembleError as error:
         raise ModelFileError(f"its trees are not trees: {error}") from error
+    except InvalidParameterError as error:
+        raise ModelFileError(f"its parts do not fit together: {error}") from error
 
 
 def _restore_softening(fields: Fields, arrays: ArrayFields, e: TreeEnsemble) -> Softening:
