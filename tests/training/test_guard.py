@@ -1,12 +1,14 @@
 """Losses that the guard decides by, and its promise."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import neuralforest as nf
 import training_twins as twins
 from neuralforest.exceptions import ConvergenceWarning
 from neuralforest.network import ForestNetwork
@@ -45,7 +47,11 @@ def test_whole_losses_average_the_blocks_that_a_row_belongs_to(kind):
     if loss.name == "squared_error":  # what the mean over few blocks adds to it is taken out
         variance = np.where(np.isnan(variances), np.nanmean(variances), variances)
         expected -= np.average(variance * (1 / np.array(counts) - 1 / 3), weights=weights)
-    assert guard.whole_loss(network, data, loss) == pytest.approx((measured, expected), rel=1e-6)
+    assert whole_loss(network, data, loss) == pytest.approx((measured, expected), rel=1e-6)
+
+
+def whole_loss(network, data, loss):
+    return guard.whole_loss(network, guard.validation_output(network, data), data, loss)
 
 
 @pytest.mark.parametrize("shared", [False, True])
@@ -64,8 +70,8 @@ def test_losses_are_in_the_units_of_training():
     loss = resolve_loss("auto", None, ensemble)
     plain, scaled = (ForestNetwork(ensemble).soften((1e4, 20), output_scale=scale) for scale in (1.0, 5.0))
     data = twins.random_data(plain)
-    in_units = guard.whole_loss(scaled, data, loss).measured
-    assert in_units * 25 == pytest.approx(guard.whole_loss(plain, data, loss).measured, rel=1e-3)
+    in_units = whole_loss(scaled, data, loss).measured
+    assert in_units * 25 == pytest.approx(whole_loss(plain, data, loss).measured, rel=1e-3)
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)
@@ -89,12 +95,40 @@ def test_the_result_is_never_worse_than_the_forest_on_validation(mode, kind, exp
         result = train(network, data, Settings(max_epochs=3, batch_size=8, learning_rate=10.0**exponent, seed=seed))
     assert result.validation_loss <= result.forest_loss
     loss = resolve_loss("auto", None, ensemble)
-    assert result.forest_loss == guard.whole_loss(ForestNetwork(ensemble), data, loss).measured
-    assert result.validation_loss == guard.whole_loss(result.network, data, loss).measured
+    assert result.forest_loss == whole_loss(ForestNetwork(ensemble), data, loss).measured
+    honest = guard.whole_loss(result.network, result.judged, data, loss)
+    assert result.validation_loss == honest.measured
+    if shared or mode[0] == "joint":  # every network sees the same rows, which choose its epochs and judge it
+        assert result.validation_loss == whole_loss(result.network, data, loss).measured
     if not result.network.hard.all():
-        forest, network = (guard.whole_loss(each, data, loss) for each in (ForestNetwork(ensemble), result.network))
-        assert network.expected < forest.expected
+        assert honest.expected < whole_loss(ForestNetwork(ensemble), data, loss).expected
     assert np.isfinite(result.network.output(data.X)).all()
     losses = guard.block_losses(result.network, data, loss)
     assert (losses <= result.history.forest_loss * (1 + 1e-5)).all()
     np.testing.assert_array_equal(result.network.hard, result.history.best_epoch == -1)
+
+
+@pytest.mark.parametrize("connectivity", ["sparse", "full"])
+def test_out_of_bag_rows_judge_what_the_other_half_of_them_chose(connectivity):
+    """Two trainings that are shown one half each choose epochs that the other half knows nothing of."""
+    ensemble = twins.random_ensemble((6, 1, 5, 4, 6))
+    network = ForestNetwork(ensemble).soften((2.0, 1.0), connectivity=connectivity)
+    data, _ = own_rows_data(network, 200)
+    data = replace(data, y=network.output(data.X) + 2 * data.X[:, :1] + np.sin(3 * data.X[:, 1:2]))
+    plan = Settings(max_epochs=12, batch_size=8, learning_rate=0.03)
+    first, second = data.validation.halves
+    by_first, by_second = (train(network, replace(data, validation=half), plan).network for half in (first, second))
+    result = train(network, data, plan)
+    assert not any(each.hard.all() for each in (result.network, by_first, by_second))
+    assert (by_first.soft.parameters != by_second.soft.parameters).any()
+    expected = guard.output_of(((by_second, first), (by_first, second)), data)
+    for said, right in zip(result.judged, expected, strict=True):
+        np.testing.assert_array_equal(said, right)
+
+
+def test_out_of_bag_losses_of_noise_are_not_flattered():
+    """The best of many epochs looks better than the variance of the noise, and cannot be."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(300, 3)), rng.normal(size=300)
+    model = nf.NeuralForestRegressor(random_state=0, max_epochs=60, companion=None, standardize=False).fit(X, y)
+    assert model.validation_loss_ == model.forest_loss_ or model.validation_loss_ > 0.98 * y.var()

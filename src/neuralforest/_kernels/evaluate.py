@@ -9,7 +9,10 @@ from neuralforest._kernels.epoch import JUDGE, forward_block, train_epoch
 from neuralforest._kernels.lanes import LANES
 
 PARTS = 8
-"""A block's validation rows are summed in this many parts, always the same, whoever computes them."""
+"""A block's validation rows are summed in this many parts, always the same, whoever computes them.
+
+Threads share the parts of one block. Where they share blocks instead, two parts are in use: the halves of its rows.
+"""
 
 
 @kernel
@@ -41,8 +44,8 @@ def add_losses(structure, rows, parameters, plan, scratch, tiles, blocks, part0,
     """
     n = rows.end - rows.begin
     parts = np.arange(PARTS + 1)[:, None]
-    whole = np.where(parts > 0, n, 0)  # threads that share blocks do not share the rows of one
-    cuts = whole if len(n) > 1 else np.minimum(-(-n // LANES) * parts // PARTS * LANES, n)
+    halves = np.minimum((n + 1) // 2 * parts, n)
+    cuts = halves if len(n) > 1 else np.minimum(-(-n // LANES) * parts // PARTS * LANES, n)
     weights = Weights(parameters, parameters, parameters, parameters, np.zeros(len(n), np.int64))
     for part in range(part0, part1):
         begin, end, loss = rows.begin + cuts[part], rows.begin + cuts[part + 1], np.zeros(len(n))

@@ -181,7 +181,7 @@ class NeuralForest(BaseEstimator):
         data = self._training_data(network, table, split)
         settings = self._settings(seeds[2], data)
         trained, self.contrast_ = self._train_contrasts(network, data, table, split, settings)
-        judged, self._beside = guard.validation_output(trained.network, data, self.n_jobs), None
+        judged, self._beside = trained.judged, None
         if not (alone or trained.interrupted):
             trained, judged = self._with_companion(trained, judged, data, table, split, seeds[3])
         return self._keep(trained, data, judged, started)
@@ -231,7 +231,7 @@ class NeuralForest(BaseEstimator):
         companion, alone = self.network_.companion, self.network_.beside(None)
         with reporting(self.callback, self.verbose, settings.max_epochs) as callback:
             trained = self._train(alone, data, settings, callback, self._checkpoint(f".{before.n_epochs}"))
-        judged, loss = guard.validation_output(trained.network, data, self.n_jobs), trained.validation_loss
+        judged, loss = trained.judged, trained.validation_loss
         if companion is not None and self._beside is not None and self._beside.n_rows == len(data.y):
             judged = companions.mixed(judged, self._beside.judged, companion.share)
             loss = guard.judged_loss(trained.network, judged, data, self._resolved_loss(trained.network))

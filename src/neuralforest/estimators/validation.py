@@ -32,7 +32,7 @@ class Split:
             return fit, validation
         counts = forests.bag_counts(forest, table.n_rows)
         bags = [np.flatnonzero(count) for count in counts]
-        unseen = [np.flatnonzero((count == 0) & (table.weight > 0)) for count in counts]
+        unseen = [_every_other_first(np.flatnonzero((count == 0) & (table.weight > 0))) for count in counts]
         if not any(map(len, unseen)):
             raise InvalidParameterError(
                 "validation='oob' needs trees that leave rows of positive weight out, and none does, with n_samples = "
@@ -41,6 +41,11 @@ class Split:
         weight = np.ones(table.n_rows) if forests.draws_by_weight(forest) else table.weight
         drawn = [count[bag] * weight[bag] for count, bag in zip(counts, bags, strict=True)]
         return BlockRows.own(bags, drawn), BlockRows.own(unseen, [table.weight[rows] for rows in unseen])
+
+
+def _every_other_first(rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Order rows so that both halves of them (see `guard.honest_judges`) are alike even where the table is sorted."""
+    return np.concatenate([rows[::2], rows[1::2]])
 
 
 def out_of_bag_is_chosen(validation: str, training: str, forest: Any, fitted: bool, n_rows: int) -> bool:

@@ -68,10 +68,10 @@ class Checkpoint:
         save_file(arrays, unfinished, metadata)
         os.replace(unfinished, path)
 
-    def load(self, state: State) -> State:
-        """Return the state on file, or the given one when there is no file."""
+    def load(self, state: State) -> None:
+        """Put the state on file in the place of the given one, if there is a file."""
         if not Path(self.path).exists():
-            return state
+            return
         try:
             with safe_open(self.path, "numpy") as file:
                 metadata = file.metadata() or {}
@@ -90,7 +90,6 @@ class Checkpoint:
             if name != "start":  # shared with the network
                 setattr(state, name, array)
         state.epoch = int(metadata["epoch"])
-        return state
 
 
 def _digest(arrays: dict[str, np.ndarray], epoch: str) -> str:

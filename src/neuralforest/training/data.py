@@ -1,7 +1,7 @@
 """The rows of a fit: one table, and for every block which rows it learns from and which it is judged on."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +43,12 @@ class BlockRows:
         """Return the rows of a block and their weights."""
         entries = slice(self.begin[block], self.end[block])
         return self.row[entries], self.weight[entries]
+
+    @property
+    def halves(self) -> "tuple[BlockRows, BlockRows]":
+        """The first half of every block's rows, and the second; of an odd number the first has one more."""
+        middle = (self.begin + self.end + 1) // 2
+        return replace(self, end=middle), replace(self, begin=middle)
 
     @property
     def are_shared(self) -> bool:

@@ -13,6 +13,7 @@ from neuralforest.network import ForestNetwork
 from neuralforest.training import guard, shrinking
 from neuralforest.training.checkpoint import Checkpoint
 from neuralforest.training.data import TrainingData
+from neuralforest.training.guard import Judged, Judges
 from neuralforest.training.history import History
 from neuralforest.training.losses import Loss, resolve_loss
 from neuralforest.training.settings import Settings
@@ -30,6 +31,7 @@ class Trained(NamedTuple):
     history: History
     forest_loss: float  # of the trees as a whole, on the validation rows
     validation_loss: float  # of the network as a whole, on the same rows
+    judged: Judged  # what it says on them
     interrupted: bool = False  # by the callback, or by Ctrl-C
 
 
@@ -68,23 +70,30 @@ def train(
     """
     resolved = resolve_loss(loss, loss_parameter, network.ensemble)
     forest_losses = guard.block_losses(guard.all_hard(network), data, resolved)
-    state = _train_blocks(network, data, settings, resolved, n_jobs, callback, checkpoint, forest_losses)
+    by_halves = not (keep_last or data.validation.are_shared)
+    state = State.start_of(network, settings, by_halves)
+    _train_blocks(network, data, settings, resolved, n_jobs, callback, checkpoint, forest_losses, state)
     hard = forest_losses <= state.best_loss
     if keep_last:
         state.keep_last()
         hard = network.hard & (forest_losses <= state.best_loss)
     state.best_epoch[hard] = -1
     trained = network.with_parameters(state.best, hard)
-    forest = guard.whole_loss(guard.all_hard(network), data, resolved, n_jobs)
-    whole = guard.whole_loss(trained, data, resolved, n_jobs)
+    judges: Judges = ((trained, data.validation),)
+    if by_halves:
+        judges = guard.honest_judges(network, state.best_of_half, state.best_loss_of_half, data, resolved)
+    of_trees = guard.validation_output(guard.all_hard(network), data, n_jobs)
+    judged = guard.output_of(judges, data, n_jobs)
+    forest, whole = (guard.whole_loss(network, said, data, resolved) for said in (of_trees, judged))
     if not (keep_last or (whole.measured < forest.measured and whole.expected < forest.expected)):
-        trained, whole = guard.all_hard(trained), forest
+        trained, judged = guard.all_hard(trained), of_trees
+        judges = ((trained, data.validation),)
         state.best_epoch[:] = -1
-    forest_loss, validation_loss = forest.measured, whole.measured
     if shrink and resolved.name == "squared_error":
-        shrunk = shrinking.shrink(trained, data, resolved, forest_loss)
-        trained, validation_loss = shrunk or (trained, validation_loss)
-    return Trained(trained, state.history(forest_losses), forest_loss, validation_loss, state.interrupted)
+        trained, judged = shrinking.shrink(trained, judges, data, resolved, forest.measured) or (trained, judged)
+    validation_loss = guard.judged_loss(trained, judged, data, resolved)
+    history = state.history(forest_losses)
+    return Trained(trained, history, forest.measured, validation_loss, judged, state.interrupted)
 
 
 def _train_blocks(
@@ -96,12 +105,12 @@ def _train_blocks(
     callback: Callback | None,
     checkpoint: Checkpoint | None,
     forest_losses: NDArray[np.float64],
-) -> State:
-    """Run the epochs; the state that comes back holds the best parameters of every block."""
-    state = State.start_of(network, settings)
+    state: State,
+) -> None:
+    """Run the epochs; afterwards the state holds the best parameters of every block."""
     if checkpoint is not None:
         checkpoint.open(network, data, settings, loss)
-        state = checkpoint.load(state)
+        checkpoint.load(state)
     with trainer(network, data, settings, loss, n_jobs) as work:
         if state.epoch == 0:
             state.record_start(work.validation_losses(state))
@@ -130,4 +139,3 @@ def _train_blocks(
             ConvergenceWarning,
             stacklevel=4,
         )
-    return state

@@ -12,44 +12,45 @@ from neuralforest._kernels.arguments import layer_offsets
 from neuralforest.network import ForestNetwork
 from neuralforest.training import guard
 from neuralforest.training.data import TrainingData
+from neuralforest.training.guard import Judged, Judges
 from neuralforest.training.losses import Loss
 
 _LEAST = 0.01  # of what was said is left, so that the order of predictions stays
 
 
 def shrink(
-    network: ForestNetwork, data: TrainingData, loss: Loss, forest_loss: float
-) -> tuple[ForestNetwork, float] | None:
-    """Return a network that says no more than it knows, and its loss; None where it should stay as it is.
+    network: ForestNetwork, judges: Judges, data: TrainingData, loss: Loss, forest_loss: float
+) -> tuple[ForestNetwork, Judged] | None:
+    """Return a network that says no more than it knows, and what it says; None where it should stay as it is.
 
     The loss may rise, but not above the forest's. Trees that the guard has kept as they are become soft again: a tree
     cannot be shrunk and stay what it is.
     """
-    factor = shrink_factors(network, data)
+    factor = shrink_factors(network, guard.output_of(judges, data), data)
     if (factor == 1.0).all():
         return None
-    shrunk = _scaled(network, factor)
-    after = guard.whole_loss(shrunk, data, loss).measured
-    return (shrunk, after) if after <= forest_loss else None
+    judged = guard.output_of(tuple((_scaled(judge, factor), rows) for judge, rows in judges), data)
+    return (_scaled(network, factor), judged) if guard.judged_loss(network, judged, data, loss) <= forest_loss else None
 
 
-def shrink_factors(network: ForestNetwork, data: TrainingData) -> NDArray[np.float64]:
+def shrink_factors(network: ForestNetwork, judged: Judged, data: TrainingData) -> NDArray[np.float64]:
     """Return what the predictions should be multiplied with, in units of training, (outputs,)."""
-    slope, error = _slopes(network, data)
+    slope, error = _slopes(network, judged, data)
     too_much = (slope + 2 * error < 1) | (slope - 2 * error < 0)
     with np.errstate(divide="ignore", invalid="ignore"):
         factor = np.where(slope > 0, slope - 4 * error**2 / slope, 0.0)
     return np.where(too_much, np.clip(factor, _LEAST, 1.0), 1.0)
 
 
-def _slopes(network: ForestNetwork, data: TrainingData) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _slopes(
+    network: ForestNetwork, judged: Judged, data: TrainingData
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the slope of each target on its predictions, and the standard error of the slope, (outputs,).
 
     Out-of-bag, a row is predicted by few trees, and the noise of these would flatten the slope: it is taken out.
     """
     soft = network.soft
     assert soft is not None
-    judged = guard.validation_output(network, data)
     y, mean = data.scaled_y(network)[judged.row], (judged.output - soft.output_center) / soft.output_scale
     noise, weights = judged.noise / soft.output_scale / soft.output_scale, judged.weight[:, None]
     said = mean - np.average(mean, axis=0, weights=judged.weight)

@@ -23,9 +23,11 @@ class State:
     second_moment: NDArray[np.float32]
     start: NDArray[np.float32]  # what weight decay pulls towards; empty without decay
     best: NDArray[np.float32]
+    best_of_half: NDArray[np.float32]  # (2, parameters): the best on each half of the validation rows; or (0, ...)
     first_parameter: NDArray[np.int64]  # (blocks + 1,)
     steps: NDArray[np.int64]  # (blocks,)
     best_loss: NDArray[np.float64]  # (blocks,)
+    best_loss_of_half: NDArray[np.float64]  # (2, blocks), or (0, blocks)
     best_epoch: NDArray[np.int64]  # (blocks,)
     stopped: NDArray[np.bool_]  # (blocks,)
     diverged: NDArray[np.bool_]  # (blocks,)
@@ -37,21 +39,24 @@ class State:
     interrupted: bool = False
 
     @classmethod
-    def start_of(cls, network: ForestNetwork, settings: Settings) -> "State":
-        """Return the state before the first epoch."""
+    def start_of(cls, network: ForestNetwork, settings: Settings, by_halves: bool = False) -> "State":
+        """Return the state before the first epoch; `by_halves` keeps what is best on each half of the rows, too."""
         assert network.soft is not None
         start = network.soft.parameters
         n = network.n_blocks
         epochs = settings.max_epochs
+        halves = 2 if by_halves else 0
         return cls(
             parameters=start.copy(),
             first_moment=np.zeros_like(start),
             second_moment=np.zeros_like(start),
             start=np.array(start if settings.weight_decay > 0 else start[:0]),  # a copy, for it may be read-only
             best=start.copy(),
+            best_of_half=np.tile(start, (halves, 1)),
             first_parameter=network.structure.first_parameter,
             steps=np.zeros(n, np.int64),
             best_loss=np.full(n, np.inf),
+            best_loss_of_half=np.full((halves, n), np.inf),
             best_epoch=np.zeros(n, np.int64),
             stopped=np.zeros(n, np.bool_),
             diverged=np.zeros(n, np.bool_),
@@ -67,28 +72,44 @@ class State:
         return Weights(self.parameters, self.first_moment, self.second_moment, self.start, self.steps)
 
     def record_start(self, validation: NDArray[np.float64]) -> None:
-        """Note the losses of the softened start; a block that has no validation rows (NaN) is not trained."""
-        self.validation_loss[0] = validation
-        self.stopped |= np.isnan(validation)
-        self.best_loss[:] = np.where(np.isfinite(validation), validation, np.inf)
+        """Note the losses of the softened start; a block that has no validation rows (NaN) is not trained.
+
+        Validation losses are those of all rows and of their halves, (3, blocks).
+        """
+        self.validation_loss[0] = validation[0]
+        self.stopped |= np.isnan(validation[0])
+        finite = np.where(np.isfinite(validation), validation, np.inf)
+        self.best_loss[:], self.best_loss_of_half[:] = finite[0], finite[1 : 1 + len(self.best_of_half)]
 
     def record(self, training: NDArray[np.float64], validation: NDArray[np.float64], seconds: float) -> None:
         """Note the losses of one more epoch, keep what is the best so far, and stop what has no future."""
-        active = ~self.stopped
+        active, (validation, *halves) = ~self.stopped, validation
         self.training_loss[self.epoch, active] = training[active]
         self.seconds[self.epoch] = seconds
         self.epoch += 1
         self.validation_loss[self.epoch, active] = validation[active]
-        for block in np.flatnonzero(active & (validation < self.best_loss)):
-            own = slice(self.first_parameter[block], self.first_parameter[block + 1])
-            self.best[own] = self.parameters[own]
-            self.best_loss[block] = validation[block]
-            self.best_epoch[block] = self.epoch
+        self.best_epoch[active & (validation < self.best_loss)] = self.epoch
+        self._keep_better(active, validation, self.best_loss, self.best)
+        for of_half in zip(halves, self.best_loss_of_half, self.best_of_half, strict=False):
+            self._keep_better(active, *of_half)
         broken = active & ~(np.isfinite(training) & np.isfinite(validation))
         self.diverged |= broken
         self.stopped |= broken
         if self.patience:
             self.stopped |= self.epoch - self.best_epoch >= self.patience
+
+    def _keep_better(
+        self,
+        active: NDArray[np.bool_],
+        loss: NDArray[np.float64],
+        best_loss: NDArray[np.float64],
+        best: NDArray[np.float32],
+    ) -> None:
+        """Keep the parameters of the blocks whose loss is the lowest so far."""
+        for block in np.flatnonzero(active & (loss < best_loss)):
+            own = slice(self.first_parameter[block], self.first_parameter[block + 1])
+            best[own] = self.parameters[own]
+            best_loss[block] = loss[block]
 
     @property
     def lost(self) -> NDArray[np.bool_]:

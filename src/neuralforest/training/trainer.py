@@ -77,9 +77,10 @@ class Trainer:
         return losses
 
     def validation_losses(self, state: State) -> NDArray[np.float64]:
-        """Return the validation loss of every block, (blocks,).
+        """Return the validation loss of every block, and that of each half of its rows, (3, blocks).
 
-        NaN where training has stopped or no row is there to judge by, infinite where a prediction is no number.
+        NaN where training has stopped, where no row is there to judge by, and for the halves of a single block;
+        infinite where a prediction is no number.
         """
         n_blocks = len(state.stopped)
         sums = np.full((n_blocks, PARTS), np.nan)
@@ -107,12 +108,14 @@ class Trainer:
             )
 
         self.run(work, tasks)
-        weights = self.validation.weight.astype(np.float64)
-        totals = np.concatenate([[0.0], np.cumsum(weights)])
-        weight = totals[self.validation.end] - totals[self.validation.begin]
+        totals = np.concatenate([[0.0], np.cumsum(self.validation.weight, dtype=np.float64)])
+        begin, end = self.validation.begin, self.validation.end
+        first, second = np.diff(totals[[begin, (begin + end + 1) // 2, end]], axis=0)
+        weights = np.array([first + second, first, second])
+        halves = np.full((2, n_blocks), np.nan) if self.joint else sums[:, :2].T
         with np.errstate(invalid="ignore"):  # a block without validation rows: 0 / 0
-            losses = sums.sum(axis=1) / weight
-        losses[np.isnan(losses) & (weight > 0) & ~state.stopped] = np.inf
+            losses = np.array([sums.sum(axis=1), *halves]) / weights
+        losses[np.isnan(losses) & (weights > 0) & ~state.stopped] = np.inf
         return losses
 
     def _parts(self, state: State) -> list[NDArray[np.int64]]:
