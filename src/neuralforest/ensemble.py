@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from neuralforest._kernels import topology
 from neuralforest.exceptions import InvalidEnsembleError
@@ -279,6 +279,23 @@ class TreeEnsemble:
         change = np.bincount(self.begin + shift, minlength=self.n_leaves + 1)
         change -= np.bincount(self.end + shift, minlength=self.n_leaves + 1)
         return np.cumsum(change[:-1]).astype(np.int32)
+
+
+def rounded_down(threshold: NDArray[np.float64], dtype: DTypeLike) -> NDArray[np.floating]:
+    """Return thresholds in a dtype such that x <= threshold is what it was for every x of that dtype.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from neuralforest.ensemble import rounded_down
+    >>> threshold = np.array([0.1])
+    >>> (threshold.astype("float32") <= threshold), (threshold.astype("float32") <= rounded_down(threshold, "float32"))
+    (array([False]), array([False]))
+    """
+    with np.errstate(over="ignore"):
+        rounded = threshold.astype(dtype)
+        below = np.nextafter(rounded, -np.inf, dtype=rounded.dtype)
+    return np.where(rounded > threshold, below, rounded)
 
 
 _POINTER_ERRORS = {

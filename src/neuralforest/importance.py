@@ -7,6 +7,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from neuralforest._kernels.arguments import SOFTMAX
+from neuralforest.companion import Linear
 from neuralforest.network import ForestNetwork
 
 
@@ -16,9 +17,9 @@ def feature_importances(network: ForestNetwork) -> NDArray[np.float64]:
     A split's importance is the squared difference that it makes between what the leaves on its two sides say, in the
     mean over the training rows that reached it. It belongs to the split's own feature, or with full connectivity to all
     features in proportion to the absolute weights of the unit. Trees of a forest count alike, boosted trees by what
-    they add, and the trees of a companion by its share. For the hard network of a regression or Gini forest this is the
-    forest's own mean decrease in impurity; a trained network has other weights and other leaf values, and so other
-    importances.
+    they add, and companions by their shares, a linear function by its squared slopes. For the hard network of a
+    regression or Gini forest this is the forest's own mean decrease in impurity; a trained network has other weights
+    and other leaf values, and so other importances.
 
     Examples
     --------
@@ -31,12 +32,16 @@ def feature_importances(network: ForestNetwork) -> NDArray[np.float64]:
     >>> bool(np.allclose(feature_importances(nf.convert(forest)), forest.feature_importances_))
     True
     """
-    own = _own_importances(network)
-    if network.companion is None:
-        return own
-    share = network.companion.share
-    both = (1 - share) * own + share * _own_importances(network.companion_network)
-    return both / both.sum() if both.sum() > 0 else both
+    total = network.own_share * _own_importances(network)
+    for other, share in network.beside:
+        total += share * (_of_slopes(other) if isinstance(other, Linear) else _own_importances(other))
+    return total / total.sum() if total.sum() > 0 else total
+
+
+def _of_slopes(linear: Linear) -> NDArray[np.float64]:
+    """Return the share of each feature in what a linear function varies, were the features independent."""
+    variance = (linear.slope**2).sum(axis=1)
+    return np.asarray(variance / variance.sum() if variance.sum() > 0 else variance)
 
 
 def _own_importances(network: ForestNetwork) -> NDArray[np.float64]:

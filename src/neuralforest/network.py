@@ -14,6 +14,7 @@ from neuralforest import _parallel
 from neuralforest._kernels import evaluate, traverse
 from neuralforest._kernels.arguments import SOFTMAX, Structure, layer_offsets
 from neuralforest._kernels.lanes import LANES
+from neuralforest.companion import Companion, Linear, check_companions
 from neuralforest.ensemble import TreeEnsemble
 from neuralforest.exceptions import InvalidParameterError
 from neuralforest.structure import (
@@ -75,22 +76,6 @@ class Softening:
     hard: NDArray[np.bool_]
 
 
-@dataclass(frozen=True, eq=False)
-class Companion:
-    """Trees beside a network that are never trained, and their share of the prediction.
-
-    Parameters
-    ----------
-    ensemble : TreeEnsemble
-        A mean of trees, for the same features and targets as the network's.
-    share : float
-        Between 0 and 1; the rest is the network's.
-    """
-
-    ensemble: TreeEnsemble
-    share: float
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class ForestNetwork:
     """A tree ensemble as a network with two hidden layers: one unit a split, then one unit a leaf.
@@ -103,8 +88,8 @@ class ForestNetwork:
     ensemble : TreeEnsemble
     soft : Softening, optional
         None for the hard network.
-    companion : Companion, optional
-        Trees that have a say beside the network's own.
+    companions : tuple of Companion
+        Trees and linear functions that have a say beside the network.
 
     Examples
     --------
@@ -124,20 +109,19 @@ class ForestNetwork:
 
     ensemble: TreeEnsemble
     soft: Softening | None = None
-    companion: Companion | None = None
+    companions: tuple[Companion, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.companion is not None:
-            _check_companion(self.ensemble, self.companion)
+        check_companions(self.ensemble, self.companions)
 
     def __repr__(self) -> str:
         shape = repr(self.ensemble).removeprefix("TreeEnsemble(").removesuffix(")").split(", ")
         kind = "hard" if self.soft is None else f"soft ({self.soft.training}, {self.soft.connectivity})"
-        beside = "" if self.companion is None else f", beside {self.companion.ensemble.n_trees} trees"
+        beside = "".join(f", beside {companion}" for companion in self.companions)
         return f"ForestNetwork({shape[0]}, {shape[2]}, {shape[3]}, {kind}, {self.n_parameters} parameters{beside})"
 
     def __getstate__(self) -> dict[str, Any]:  # what is cached can be computed again
-        return {"ensemble": self.ensemble, "soft": self.soft, "companion": self.companion}
+        return {"ensemble": self.ensemble, "soft": self.soft, "companions": self.companions}
 
     @property
     def classes(self) -> NDArray[np.generic] | None:
@@ -185,10 +169,17 @@ class ForestNetwork:
         return trees if self.n_blocks == len(trees) else np.zeros_like(trees)
 
     @cached_property
-    def companion_network(self) -> "ForestNetwork":
-        """The companion's trees as a hard network."""
-        assert self.companion is not None
-        return ForestNetwork(self.companion.ensemble)
+    def beside(self) -> "tuple[tuple[ForestNetwork | Linear, float], ...]":
+        """The companions, trees as hard networks, and their shares."""
+        return tuple(
+            (each.source if isinstance(each.source, Linear) else ForestNetwork(each.source), each.share)
+            for each in self.companions
+        )
+
+    @property
+    def own_share(self) -> float:
+        """The share of the prediction that is the network's own."""
+        return 1.0 - sum(companion.share for companion in self.companions)
 
     @cached_property
     def _nodes(self) -> NDArray[np.void]:
@@ -267,9 +258,9 @@ class ForestNetwork:
         """Return a soft network with other parameters and other blocks kept hard."""
         return replace(self, soft=replace(self._softening, parameters=parameters, hard=hard))
 
-    def beside(self, companion: Companion | None) -> "ForestNetwork":
-        """Return the network with other trees beside it, or with none."""
-        return replace(self, companion=companion)
+    def with_companions(self, companions: tuple[Companion, ...] = ()) -> "ForestNetwork":
+        """Return the network with others beside it, or with none."""
+        return replace(self, companions=companions)
 
     def layers(self, block: int = 0) -> Layers:
         """Return the layers of a block: of one tree, or in a jointly trained network of all trees.
@@ -333,13 +324,14 @@ class ForestNetwork:
                 _parallel.ranges(len(X), threads, LANES),
             )
         out = self._finish(out, blocks)
-        if self.companion is not None:
-            share = self.companion.share
-            out = (1 - share) * out + share * self.companion_network.output(X, n_jobs)
+        if self.companions:
+            out = self.own_share * out
+        for other, share in self.beside:
+            out += share * (other.output(X) if isinstance(other, Linear) else other.output(X, n_jobs))
         return out
 
     def block_output(self, block: int, X: NDArray[np.floating]) -> NDArray[np.float64]:
-        """Return what one block says by itself, without a companion, (rows, outputs); X as the trees compare it."""
+        """Return what one block says by itself, without companions, (rows, outputs); X as the trees compare it."""
         out = np.zeros((len(X), self.ensemble.n_outputs))
         blocks = np.array([block])
         self._add(X, blocks, out)
@@ -419,21 +411,6 @@ class ForestNetwork:
                 f"X must have the {n_features} features that the network was made for, got {rows.shape[1]}"
             )
         return np.asarray(rows) if rows.flags.writeable else np.array(rows)  # read-only types compile kernels anew
-
-
-def _check_companion(e: TreeEnsemble, companion: Companion) -> None:
-    other, share = companion.ensemble, companion.share
-    if not 0 <= share <= 1:
-        raise InvalidParameterError(f"the share of a companion must be between 0 and 1, got {share!r}")
-    if any(ensemble.aggregation != "mean" or ensemble.link != "identity" for ensemble in (e, other)):
-        raise InvalidParameterError("only a mean of trees can have a companion, or be one; boosted trees are a sum")
-    labels = [None if ensemble.classes is None else ensemble.classes.tolist() for ensemble in (e, other)]
-    shapes = [(ensemble.n_features, ensemble.n_outputs, ensemble.compare_dtype) for ensemble in (e, other)]
-    if labels[0] != labels[1] or shapes[0] != shapes[1]:
-        raise InvalidParameterError(
-            "a companion must have the features, targets, classes and dtype of the network, "
-            f"{shapes[0]}, got {shapes[1]}"
-        )
 
 
 def _check_contrast(contrast: Any) -> tuple[float, float]:

@@ -199,8 +199,7 @@ def _summary(estimator: NeuralForest, rows: NDArray[np.floating]) -> str:
         + (f"{less:.1f}% less than" if less >= 0.05 else "the same as")
         + f" the forest's {number(forest)}."
     )
-    trees = network.companion
-    beside = [] if trees is None else [("Deep trees beside it", trees.ensemble.n_trees), ("Their share", trees.share)]
+    beside = [(f"Share of {companion} beside it", companion.share) for companion in network.companions]
     table = [
         ("Rows given", len(rows)),
         ("Features", e.n_features),

@@ -1,4 +1,4 @@
-"""Trees beside the network: their share is the best one, and every way to predict knows of them."""
+"""Companions of a network: their shares are the best ones, and every way to predict knows of them."""
 
 import pickle
 
@@ -8,16 +8,25 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
-from sklearn.ensemble import ExtraTreesRegressor, GradientBoostingRegressor, RandomForestRegressor
+from sklearn.ensemble import (
+    ExtraTreesRegressor,
+    GradientBoostingClassifier,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
 
 import neuralforest as nf
 from neuralforest.cli import main
-from neuralforest.estimators import companion
-from neuralforest.estimators.companion import best_share, mixed
+from neuralforest.companion import Companion, Linear
+from neuralforest.ensemble import TreeEnsemble
+from neuralforest.estimators import candidates, companion
+from neuralforest.estimators.candidates import Candidate
+from neuralforest.estimators.companion import best_share, choose, mixed
 from neuralforest.exceptions import ConvergenceWarning, InvalidParameterError, ModelFileError
-from neuralforest.network import Companion
 from neuralforest.persistence import _container
+from neuralforest.training import BlockRows, TrainingData
 from neuralforest.training.guard import Judged
+from neuralforest.training.losses import resolve_loss
 
 
 def patches(classifier=False, n=500, seed=0):
@@ -44,12 +53,78 @@ def says(network, X):
     return network.predict(X) if network.classes is None else network.predict_proba(X)
 
 
-def test_a_prediction_is_the_mean_of_network_and_trees_by_their_shares(model):
+def test_a_prediction_is_the_mean_of_network_and_companions_by_their_shares(model):
     X, _ = patches(seed=1)
-    network, share = model.network_, model.network_.companion.share
-    assert 0.05 <= share <= 0.95
-    own, trees = network.beside(None), network.companion_network
-    assert_allclose(says(network, X), (1 - share) * says(own, X) + share * says(trees, X), rtol=1e-12, atol=1e-12)
+    network = model.network_
+    assert sum(isinstance(each.source, Linear) for each in network.companions) == 0
+    assert 0.05 <= 1 - network.own_share <= 0.95
+    expected = network.own_share * says(network.with_companions(), X)
+    for each in network.companions:
+        expected = expected + each.share * says(nf.convert(each.source), X)
+    assert_allclose(says(network, X), expected, rtol=1e-12, atol=1e-12)
+
+
+def test_boosted_trees_stand_beside_a_regressor_exactly_as_they_were_fitted(monkeypatch):
+    """The companion is the mean of the five models, row by row, although it compares in float32."""
+    models = []
+    fit = candidates.HistGradientBoostingRegressor.fit
+    monkeypatch.setattr(
+        candidates.HistGradientBoostingRegressor, "fit", lambda self, *rows: models.append(self) or fit(self, *rows)
+    )
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(400, 20))
+    y = np.floor(8 * X[:, 0]) * np.floor(3 * X[:, 1]) + 0.1 * rng.normal(size=400)
+    network = nf.NeuralForestRegressor(max_epochs=1, random_state=0).fit(X, y).network_
+    boosted = next(each.source for each in network.companions if each.source.aggregation == "sum")
+    X = np.concatenate([rng.uniform(size=(500, 20)), X]).astype(np.float32)
+    n_trees = boosted.n_trees // 5
+    said = [list(each.staged_predict(X))[n_trees - 1] for each in models[-5:]]
+    assert_allclose(nf.convert(boosted).predict(X), np.mean(said, axis=0), rtol=1e-12, atol=1e-12)
+
+
+def test_where_lines_know_more_a_line_is_added_that_does_not_extrapolate():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 8))
+    y = X @ np.arange(8) + 5 * rng.normal(size=120)
+    model = nf.NeuralForestRegressor(max_epochs=3, random_state=0).fit(X, y)
+    line = next(each.source for each in model.network_.companions if isinstance(each.source, Linear))
+    assert np.corrcoef(line.output(X)[:, 0], X @ np.arange(8))[0, 1] > 0.98
+    far = np.vstack([X.max(axis=0), 100 * np.abs(X).max(axis=0)])
+    assert_allclose(*line.output(far), rtol=1e-6)
+    assert_allclose(line.output(np.full((1, 8), np.nan))[0], line.intercept)
+    alone = nf.NeuralForestRegressor(max_epochs=3, random_state=0, companion=None).fit(X, y)
+    new = rng.normal(size=(1000, 8))
+    errors = [np.mean((each.predict(new) - new @ np.arange(8)) ** 2) for each in (model, alone)]
+    assert errors[0] < 0.8 * errors[1]
+
+
+@settings(max_examples=30, deadline=None, derandomize=True)
+@given(st.integers(0, 10**6))
+def test_a_line_says_of_a_row_what_it_says_of_it_among_others(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(37, 5)) * 10.0 ** rng.integers(-3, 4, size=5)
+    X[rng.random(X.shape) < 0.1] = np.nan
+    low, high = np.nanmin(X, axis=0), np.nanmax(X, axis=0)
+    line = Linear(low, high, rng.normal(size=5), rng.uniform(0.1, 5, 5), rng.normal(size=(5, 2)), rng.normal(size=2))
+    expected = np.nan_to_num((X - line.center) / line.scale) @ line.slope + line.intercept
+    assert_allclose(line.output(X), expected, rtol=1e-9, atol=1e-9)
+    assert_array_equal(np.concatenate([line.output(X[i : i + 1]) for i in range(len(X))]), line.output(X))
+
+
+def test_the_best_mixture_of_several_is_found():
+    """Four voices with independent errors: each should weigh by how little it errs."""
+    rng = np.random.default_rng(0)
+    X, y = patches()
+    model = fitted(companion=None)
+    own, *others = (judged(y + size * rng.normal(size=len(y)), 0.0) for size in (0.1, 0.1, 0.2, 5.0))
+    rows = BlockRows.shared(np.arange(len(y)), np.ones(len(y)), model.network_.n_blocks)
+    data = TrainingData(X.astype(np.float32), y[:, None], rows, rows)
+    voices = [Candidate(model.network_.ensemble, each) for each in others]
+    choice = choose(model.network_, voices, own, data, resolve_loss("auto", None, model.network_.ensemble))
+    shares = [choice.network.own_share, *(each.share for each in choice.network.companions)]
+    assert_allclose(shares, [4 / 9, 4 / 9, 1 / 9], atol=0.08)
+    together = mixed(own, choice.beside.judged, 1 - choice.network.own_share)
+    assert_allclose(together.output, choice.judged.output)
 
 
 def test_where_trees_know_more_they_make_predictions_better():
@@ -62,7 +137,7 @@ def test_where_the_network_knows_more_there_are_no_trees():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 4))
     model = nf.NeuralForestRegressor(max_epochs=20, random_state=0).fit(X, X @ [1.0, 2.0, -1.0, 0.5])
-    assert model.network_.companion is None
+    assert not any(isinstance(each.source, TreeEnsemble) for each in model.network_.companions)
 
 
 def test_both_together_are_never_worse_than_the_forest_on_validation_rows(model):
@@ -80,32 +155,32 @@ def test_both_together_are_never_worse_than_the_forest_on_validation_rows(model)
     ],
 )
 def test_a_network_stays_alone_when_asked_or_when_the_trees_would_not_fit(changes):
-    assert fitted(**changes).network_.companion is None
+    assert not fitted(**changes).network_.companions
 
 
 def test_weights_and_several_targets_leave_a_network_alone():
     X, y = patches()
     model = nf.NeuralForestRegressor(max_epochs=1, random_state=0)
-    assert model.fit(X, y, sample_weight=np.ones(len(y))).network_.companion is None
-    assert model.fit(X, np.column_stack([y, y])).network_.companion is None
+    assert not model.fit(X, y, sample_weight=np.ones(len(y))).network_.companions
+    assert not model.fit(X, np.column_stack([y, y])).network_.companions
 
 
 @pytest.mark.parametrize("given", [{"training": "joint", "connectivity": "sparse"}, {"validation": "fraction"}])
 def test_held_out_rows_judge_the_trees_as_well(given):
-    assert fitted(**given).network_.companion is not None
+    assert fitted(**given).network_.companions
 
 
 def test_missing_values_reach_the_trees():
     X, y = patches()
     X[::7, 0] = np.nan
     model = nf.NeuralForestRegressor(max_epochs=3, random_state=0).fit(X, y)
-    assert model.network_.companion is not None
+    assert model.network_.companions
     assert np.isfinite(model.predict(X)).all()
 
 
 def test_the_share_does_not_depend_on_threads():
     one, two = (fitted(n_jobs=n).network_ for n in (1, 2))
-    assert one.companion.share == two.companion.share
+    assert [each.share for each in one.companions] == [each.share for each in two.companions]
     X, _ = patches(seed=2)
     assert_array_equal(one.predict(X), two.predict(X))
 
@@ -114,14 +189,14 @@ def test_the_share_does_not_depend_on_threads():
 def test_going_on_keeps_the_trees_their_share_and_what_both_are_worth(given):
     X, y = patches()
     model = fitted(warm_start=True, **given)
-    before, losses = model.network_.companion, (model.forest_loss_, model.validation_loss_)
+    before, losses = model.network_.companions, (model.forest_loss_, model.validation_loss_)
     width = np.ptp(model.predict_quantiles(X, (0.1, 0.9)), axis=1)
     model.set_params(learning_rate=0.0).fit(X, y)
-    assert model.network_.companion is before
+    assert model.network_.companions is before
     assert_allclose((model.forest_loss_, model.validation_loss_), losses, rtol=1e-6)
     assert_allclose(np.ptp(model.predict_quantiles(X, (0.1, 0.9)), axis=1), width, rtol=1e-6)
-    assert model.partial_fit(X, y).network_.companion is before
-    assert model.fit(X[:300], y[:300]).network_.companion is before  # other rows: judged without the trees
+    assert model.partial_fit(X, y).network_.companions is before
+    assert model.fit(X[:300], y[:300]).network_.companions is before  # other rows: judged without the trees
 
 
 def test_ctrl_c_while_the_trees_grow_keeps_the_network(monkeypatch):
@@ -131,7 +206,7 @@ def test_ctrl_c_while_the_trees_grow_keeps_the_network(monkeypatch):
     monkeypatch.setattr(companion, "best_share", interrupt)
     with pytest.warns(ConvergenceWarning, match="without them"):
         model = fitted()
-    assert model.network_.companion is None
+    assert not model.network_.companions
     assert model.validation_loss_ <= model.forest_loss_
 
 
@@ -144,16 +219,16 @@ def test_the_forest_of_the_command_line_has_a_companion_unless_trees_are_counted
         command = ["fit", str(rows), "--target", "y", "--out", str(out), "--epochs", "1", "--quiet", *arguments]
         assert main(command) == 0
         network = nf.load(out).model.network_
-        assert (network.ensemble.n_trees, network.companion is None) == (n_trees, alone)
+        assert (network.ensemble.n_trees, not network.companions) == (n_trees, alone)
 
 
 def test_intervals_and_importances_are_those_of_both(model):
-    importances, share = model.feature_importances_, model.network_.companion.share
+    network, importances = model.network_, model.feature_importances_
     assert_allclose(importances.sum(), 1)
-    alone = [
-        nf.importance.feature_importances(n) for n in (model.network_.beside(None), model.network_.companion_network)
-    ]
-    assert_allclose(importances, (1 - share) * alone[0] + share * alone[1])
+    expected = network.own_share * nf.importance.feature_importances(network.with_companions())
+    for each in network.companions:
+        expected = expected + each.share * nf.importance.feature_importances(nf.convert(each.source))
+    assert_allclose(importances, expected)
     if not model._classifier:
         X, y = patches(seed=1, n=2000)
         low, high = model.predict_quantiles(X, (0.1, 0.9)).T
@@ -166,7 +241,9 @@ def test_files_pickles_and_clones(model, tmp_path):
     nf.save(model, path)
     for copy in (nf.load(path), pickle.loads(pickle.dumps(model))):
         assert_array_equal(says(copy.network_, X), says(model.network_, X))
-        assert copy.network_.companion.share == model.network_.companion.share
+        assert [(str(c), c.share) for c in copy.network_.companions] == [
+            (str(c), c.share) for c in model.network_.companions
+        ]
     assert clone(model).get_params()["companion"] == "auto"
 
 
@@ -175,7 +252,7 @@ def test_a_file_with_an_impossible_share_is_refused(model, tmp_path, share):
     path = tmp_path / "model.nforest"
     nf.save(model, path)
     arrays, header = _container.read(path)
-    arrays["companion.share"] = np.array([share])
+    arrays["companion.0.share"] = np.array([share])
     _container.write(path, arrays, header)
     with pytest.raises(ModelFileError, match="share"):
         nf.load(path)
@@ -191,7 +268,7 @@ def test_torch_and_onnx_compute_the_same(model):
     expected = says(model.network_, X).reshape(len(X), -1)
     module = to_torch(model)
     assert_allclose(module(torch.from_numpy(X)).detach().numpy(), expected, atol=2e-6)
-    assert from_torch(module).companion is model.network_.companion
+    assert from_torch(module).companions is model.network_.companions
     session = onnxruntime.InferenceSession(to_onnx(model).SerializeToString())
     assert_allclose(session.run(None, {"X": X})[-1].reshape(len(X), -1), expected, atol=2e-6)
 
@@ -235,12 +312,25 @@ def test_what_cannot_stand_beside_a_network_is_refused():
     X, y = patches()
     network = nf.convert(RandomForestRegressor(3, max_leaf_nodes=5, random_state=0).fit(X, y))
     trees = nf.convert(ExtraTreesRegressor(3, random_state=0).fit(X, y)).ensemble
-    boosted = nf.convert(GradientBoostingRegressor(n_estimators=3).fit(X, y))
     narrow = nf.convert(ExtraTreesRegressor(3, random_state=0).fit(X[:, :1], y)).ensemble
-    for message, make in {
-        "between 0 and 1": lambda: network.beside(Companion(trees, 1.5)),
-        "boosted": lambda: boosted.beside(Companion(trees, 0.5)),
-        "features": lambda: network.beside(Companion(narrow, 0.5)),
-    }.items():
+    line = Linear(*np.ones((4, 2)), slope=np.ones((2, 1)), intercept=np.ones(1))
+    lines = Linear(*np.ones((4, 2)), slope=np.ones((2, 2)), intercept=np.ones(2))
+    classes = nf.convert(RandomForestClassifier(3, random_state=0).fit(X, y > 0))
+    words = nf.convert(RandomForestClassifier(3, random_state=0).fit(X, np.where(y > 0, "a", "b"))).ensemble
+    logits = nf.convert(GradientBoostingClassifier(n_estimators=3).fit(X, y > 0))
+    for message, host, companions in (
+        ("at most 1", network, (Companion(trees, 1.5),)),
+        ("at least 0", network, (Companion(trees, -0.1), Companion(line, 0.5))),
+        ("at most 1", network, (Companion(trees, 0.6), Companion(line, 0.6))),
+        ("link", logits, (Companion(logits.ensemble, 0.5),)),
+        ("numbers", classes, (Companion(lines, 0.5),)),
+        ("classes", classes, (Companion(words, 0.5),)),
+        ("features", network, (Companion(narrow, 0.5),)),
+        ("features", network, (Companion(Linear(*np.ones((4, 1)), np.ones((1, 1)), np.ones(1)), 0.5),)),
+    ):
         with pytest.raises(InvalidParameterError, match=message):
-            make()
+            host.with_companions(companions)
+    with pytest.raises(InvalidParameterError, match="scale must be positive"):
+        Linear(*np.zeros((4, 2)), slope=np.ones((2, 1)), intercept=np.ones(1))
+    with pytest.raises(InvalidParameterError, match="as many"):
+        Linear(*np.ones((4, 3)), slope=np.ones((2, 1)), intercept=np.ones(1))

@@ -193,7 +193,7 @@ def _summary(
         "on validation rows, which neither learnt from, and which chose the best epoch:",
         comparison(*scores["validation"]),
     ]
-    if model.model.network_.hard.all() and model.model.network_.companion is None:
+    if model.model.network_.hard.all() and not model.model.network_.companions:
         lines.append("no network was better there, so the model predicts what the forest predicts")
     if "test" in scores:
         lines += ["on test rows, which had no part in the model:", comparison(*scores["test"])]

@@ -32,7 +32,7 @@ def describe(model: Any) -> dict[str, Any]:
     table = model if isinstance(model, TableModel) else None
     inner = table.model if table is not None else model
     network = inner if isinstance(inner, ForestNetwork) else inner.network_
-    e, soft, companion = network.ensemble, network.soft, network.companion
+    e, soft = network.ensemble, network.soft
     facts: dict[str, Any] = {
         "kind": type(inner).__name__,
         "task": "regression" if e.classes is None else "classification",
@@ -47,8 +47,7 @@ def describe(model: Any) -> dict[str, Any]:
         "connectivity": None if soft is None else soft.connectivity,
         "contrast": None if soft is None else list(soft.contrast),
         "trees kept as they were": int(network.hard.sum()) if network.n_blocks == e.n_trees else None,
-        "deep trees beside them": None if companion is None else companion.ensemble.n_trees,
-        "share of the deep trees": None if companion is None else round(companion.share, 4),
+        "beside them": {str(each): round(each.share, 4) for each in network.companions} or None,
         "columns": None if table is None else [_column(column) for column in table.columns],
         "scores": None,
     }

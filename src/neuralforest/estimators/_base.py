@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from neuralforest.convert import convert
 from neuralforest.estimators import companion as companions
 from neuralforest.estimators import forests, scaling
+from neuralforest.estimators.candidates import candidates
 from neuralforest.estimators.parameters import check_parameters, contrast_pairs, enough_epochs
 from neuralforest.estimators.report import reporting, say, summary
 from neuralforest.estimators.table import Rows, Table, given_rows, read_table, read_X
@@ -128,7 +129,7 @@ class NeuralForest(BaseEstimator):
     def partial_fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, n_epochs: int = 1
     ) -> Self:
-        """Go on training the network on new rows; the forest stays as it is, and so do trees beside the network.
+        """Go on training the network on new rows; the forest stays as it is, and so do its companions.
 
         A tree that was kept as it was, because its network was no better, is trained along, and gives way to its
         network once that is the better one on the new rows. `history_` becomes that of this call; validation scores
@@ -154,8 +155,8 @@ class NeuralForest(BaseEstimator):
             settings = replace(self._settings(_seeds(self.random_state)[2], data), max_epochs=n_epochs)
             settings = replace(settings, schedule="constant", n_iter_no_change=None)
             with reporting(self.callback, self.verbose, n_epochs) as callback:
-                trained = self._train(self.network_.beside(None), data, settings, callback, keep_last=True)
-            self.network_ = trained.network.beside(self.network_.companion)
+                trained = self._train(self.network_.with_companions(), data, settings, callback, keep_last=True)
+            self.network_ = trained.network.with_companions(self.network_.companions)
             self.history_ = trained.history
             self._after_partial_fit(data)
             return self
@@ -189,17 +190,16 @@ class NeuralForest(BaseEstimator):
     def _with_companion(
         self, trained: Trained, own: Judged, data: TrainingData, table: Table, split: Split, seed: int
     ) -> tuple[Trained, Judged]:
-        """Grow trees beside the network, and give them the share that they deserve."""
+        """Put others beside the network, with the shares that they deserve."""
         loss = self._resolved_loss(trained.network)
         if loss.name not in ("squared_error", "log_loss") or not forests.can_be_bagged(table):
             return trained, own
-        forest = companions.companion_forest(self._classifier, table.n_rows)
-        forest = forests.prepare_forest(forest, seed, self.n_jobs)
         try:
-            choice = companions.choose(trained.network, forest, own, data, table, split, loss)
+            fitted = candidates(self._classifier, data, table, split, seed, self.n_jobs)
+            choice = companions.choose(trained.network, fitted, own, data, loss)
         except KeyboardInterrupt:
             warnings.warn(
-                "the fit was interrupted while trees were grown beside the network, which is kept without them",
+                "the fit was interrupted while companions of the network were fitted, which is kept without them",
                 ConvergenceWarning,
                 stacklevel=4,
             )
@@ -228,14 +228,14 @@ class NeuralForest(BaseEstimator):
             )
         data = self._training_data(self.network_, table, self._split(table, fitted=True))
         settings = self._settings(_seeds(self.random_state)[2] + before.n_epochs, data)
-        companion, alone = self.network_.companion, self.network_.beside(None)
+        beside, alone = self.network_.companions, self.network_.with_companions()
         with reporting(self.callback, self.verbose, settings.max_epochs) as callback:
             trained = self._train(alone, data, settings, callback, self._checkpoint(f".{before.n_epochs}"))
         judged, loss = trained.judged, trained.validation_loss
-        if companion is not None and self._beside is not None and self._beside.n_rows == len(data.y):
-            judged = companions.mixed(judged, self._beside.judged, companion.share)
+        if beside and self._beside is not None and self._beside.n_rows == len(data.y):
+            judged = companions.mixed(judged, self._beside.judged, 1 - self.network_.own_share)
             loss = guard.judged_loss(trained.network, judged, data, self._resolved_loss(trained.network))
-        trained = trained._replace(network=trained.network.beside(companion), validation_loss=loss)
+        trained = trained._replace(network=trained.network.with_companions(beside), validation_loss=loss)
         return self._keep(trained._replace(history=before.followed_by(trained.history)), data, judged, started)
 
     def _settings(self, seed: int, data: TrainingData) -> Settings:

@@ -27,7 +27,7 @@ def summary(estimator: "NeuralForest", trained: Trained, seconds: float) -> str:
         [
             f"{trained.network!r}, contrast {estimator.contrast_}: {seconds:.1f} s",
             f"validation {name}: forest {forest:.4g}, network {network:.4g}{change}",
-            _verdict(trained) + _of_companion(trained),
+            _verdict(trained) + _of_companions(trained),
         ]
     )
 
@@ -57,11 +57,9 @@ def _verdict(trained: Trained) -> str:
     )
 
 
-def _of_companion(trained: Trained) -> str:
-    companion = trained.network.companion
-    if companion is None:
-        return ""
-    return f"; {companion.ensemble.n_trees} deep trees beside them have {100 * companion.share:.0f}% of the say"
+def _of_companions(trained: Trained) -> str:
+    shares = [f"{companion} beside them {100 * companion.share:.0f}%" for companion in trained.network.companions]
+    return f"; {', '.join(shares)} of the say" if shares else ""
 
 
 def epoch_line(epoch: int, history: History) -> str:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from neuralforest.ensemble import TreeEnsemble
+from neuralforest.ensemble import TreeEnsemble, rounded_down
 
 
 class Nodes(NamedTuple):
@@ -45,23 +45,6 @@ def nodes_of(ensemble: TreeEnsemble, trees: NDArray[np.int64]) -> Nodes:
         first_leaf=first_leaf,
         depth=int(e.depth[leaf].max(initial=0)),
     )
-
-
-def rounded_down(threshold: NDArray[np.float64], dtype: str) -> NDArray[np.floating]:
-    """Return thresholds in a dtype such that x <= threshold is what it was for every x of that dtype.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from neuralforest.export._nodes import rounded_down
-    >>> threshold = np.array([0.1])
-    >>> (threshold.astype("float32") <= threshold), (threshold.astype("float32") <= rounded_down(threshold, "float32"))
-    (array([False]), array([False]))
-    """
-    with np.errstate(over="ignore"):
-        rounded = threshold.astype(dtype)
-        below = np.nextafter(rounded, np.dtype(dtype).type(-np.inf))
-    return np.where(rounded > threshold, below, rounded)
 
 
 def _offsets(sizes: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -10,6 +10,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from neuralforest._kernels.arguments import SOFTMAX, layer_offsets
+from neuralforest.companion import Linear
 from neuralforest.ensemble import TreeEnsemble
 from neuralforest.exceptions import NotFittedError, UnsupportedModelError
 from neuralforest.network import _FAR as FAR
@@ -68,10 +69,12 @@ class View:
         )
 
     @cached_property
-    def beside(self) -> "tuple[View, float] | None":
-        """The trees beside the network, to export along, and their share of the prediction."""
-        companion = self.network.companion
-        return None if companion is None else (View(self.network.companion_network, self.constant), companion.share)
+    def beside(self) -> "list[tuple[View | Linear, float]]":
+        """What stands beside the network, to export along, and the shares of the prediction."""
+        return [
+            (other if isinstance(other, Linear) else View(other, self.constant), share)
+            for other, share in self.network.beside
+        ]
 
     @property
     def ensemble(self) -> TreeEnsemble:

@@ -13,8 +13,10 @@ try:
 except ImportError as error:
     raise missing_extra("onnx", "onnx") from error
 
+from neuralforest.companion import Linear
 from neuralforest.export._graph import Graph, labels
 from neuralforest.export._onnx_hard import add_hard_trees
+from neuralforest.export._onnx_linear import add_linear
 from neuralforest.export._onnx_soft import add_soft_trees
 from neuralforest.export._view import View
 
@@ -98,10 +100,11 @@ def _score(graph: Graph, view: View, form: str) -> str:
     if len(view.hard_trees):
         hard = add_hard_trees(graph, view, x)
         total = graph.add("Add", graph.add("Mul", hard, graph.number(mixture.hard)), total)
-    if view.beside is not None:
-        trees, share = view.beside
-        own = graph.add("Mul", total, graph.number(1 - share))
-        total = graph.add("Add", own, graph.add("Mul", _score(graph, trees, form), graph.number(share)))
+    if view.beside:
+        total = graph.add("Mul", total, graph.number(view.network.own_share))
+    for other, share in view.beside:
+        said = add_linear(graph, other, x) if isinstance(other, Linear) else _score(graph, other, form)
+        total = graph.add("Add", total, graph.add("Mul", said, graph.number(share)))
     return total
 
 

@@ -14,6 +14,8 @@ except ImportError as error:
 
 from torch import Tensor, nn
 
+from neuralforest.companion import Linear
+from neuralforest.export._torch_linear import LinearFunction
 from neuralforest.export._torch_soft import SoftTrees
 from neuralforest.export._torch_trees import HardTrees
 from neuralforest.export._view import View
@@ -25,8 +27,8 @@ __all__ = ["ForestModule", "from_torch", "to_torch"]
 class ForestModule(nn.Module):
     """A network of trees in torch. Made by :func:`to_torch`.
 
-    `soft` holds the weights of the soft trees, `hard` the trees that stay as they are, `companion` the module of the
-    trees beside the network, which have a `share` of the prediction; `soft`, `hard` and `companion` may be None.
+    `soft` holds the weights of the soft trees, `hard` the trees that stay as they are; each may be None. `companions`
+    are the modules of what stands beside the network, with their `shares` of the prediction.
     """
 
     def __init__(self, view: View) -> None:
@@ -36,10 +38,11 @@ class ForestModule(nn.Module):
         self.compare_dtype = getattr(torch, view.ensemble.compare_dtype)
         self.soft = SoftTrees(view) if len(view.soft_blocks) else None
         self.hard = HardTrees(view) if len(view.hard_trees) else None
-        self.companion: ForestModule | None = None
-        if view.beside is not None:
-            trees, self.share = view.beside
-            self.companion = ForestModule(trees)
+        self.own_share, self.shares = view.network.own_share, [share for _, share in view.beside]
+        self.companions = nn.ModuleList(
+            LinearFunction(other, self.compare_dtype) if isinstance(other, Linear) else ForestModule(other)
+            for other, _ in view.beside
+        )
         mixture = view.mixture
         self.register_buffer("shift", torch.from_numpy(mixture.shift))
         self.register_buffer("hard_factor", torch.from_numpy(mixture.hard))
@@ -52,8 +55,10 @@ class ForestModule(nn.Module):
             total = total + self.hard_factor * self.hard(x.detach().to(self.compare_dtype))
         if self.soft is not None:
             total, dtype = total + self.soft_factor * self.soft(x), self.soft.b1.dtype
-        if self.companion is not None:
-            total = (1 - self.share) * total + self.share * self.companion.output(x)
+        if self.shares:
+            total = self.own_share * total
+        for other, share in zip(self.companions, self.shares, strict=True):
+            total = total + share * other.output(x)
         return total.to(dtype)
 
     def forward(self, x: Tensor) -> Tensor:

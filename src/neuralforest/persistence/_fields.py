@@ -20,6 +20,9 @@ class Fields:
             raise ModelFileError(f"{where} must be a JSON object")
         self._left, self._where = dict(value), where
 
+    def __contains__(self, name: str) -> bool:
+        return name in self._left
+
     def take(self, name: str, *types: type) -> Any:
         """Return an item that is of one of these types; bool does not pass for int."""
         if name not in self._left:
@@ -71,9 +74,6 @@ class ArrayFields:
 
     def __init__(self, arrays: Arrays) -> None:
         self._left = dict(arrays)
-
-    def __contains__(self, name: str) -> bool:
-        return name in self._left
 
     def any(self, name: str) -> NDArray[Any]:
         """Return an array of any dtype and shape."""

@@ -7,9 +7,10 @@ from typing import Any, get_args
 
 import numpy as np
 
+from neuralforest.companion import Companion, Linear
 from neuralforest.ensemble import Aggregation, CompareDtype, Link, TreeEnsemble
 from neuralforest.exceptions import InvalidEnsembleError, InvalidParameterError, ModelFileError
-from neuralforest.network import Companion, ForestNetwork, Softening
+from neuralforest.network import ForestNetwork, Softening
 from neuralforest.persistence._fields import ArrayFields, Arrays, Fields
 from neuralforest.persistence._plain import restore_labels, store_labels
 from neuralforest.structure import Connectivity, Training, build_structure
@@ -17,28 +18,40 @@ from neuralforest.structure import Connectivity, Training, build_structure
 _SPLITS = {"feature": np.int32, "threshold": np.float64, "missing_left": np.bool_, "middle": np.int32}
 _OFFSETS = ("first_split", "first_leaf")
 _WORDS = {"aggregation": get_args(Aggregation), "link": get_args(Link), "compare_dtype": get_args(CompareDtype)}
-_BESIDE = "companion."
+_BESIDE = "companion.{}."
+_LINEAR = ("low", "high", "center", "scale", "slope", "intercept")
 _SOFT_WORDS = {"training": get_args(Training), "connectivity": get_args(Connectivity)}
 
 
 def store_network(network: ForestNetwork, arrays: Arrays) -> dict[str, Any]:
     """Put the arrays of a network among the others, and return the rest of it for the JSON."""
-    e, soft, companion = network.ensemble, network.soft, network.companion
+    e, soft = network.ensemble, network.soft
     _store_trees(e, arrays)
     if soft is not None:
         arrays["contrast"] = np.array(soft.contrast, np.float64)
         for name in ("center", "scale", "output_center", "output_scale", "parameters", "hard"):
             arrays[name] = getattr(soft, name)
-    if companion is not None:  # all else it has in common with the network's own trees
-        _store_trees(companion.ensemble, arrays, _BESIDE)
-        arrays[_BESIDE + "share"] = np.array([companion.share], np.float64)
-    return {
+    rest = {
         "n_features": int(e.n_features),
         "second_at_zero": bool(e.second_at_zero),
         "feature_names": None if e.feature_names is None else [str(name) for name in e.feature_names],
         "classes": None if e.classes is None else store_labels(e.classes, "classes", arrays),
         "soft": None if soft is None else {name: getattr(soft, name) for name in _SOFT_WORDS},
     } | {name: getattr(e, name) for name in _WORDS}
+    if network.companions:
+        rest["companions"] = [_store_companion(each, i, arrays) for i, each in enumerate(network.companions)]
+    return rest
+
+
+def _store_companion(companion: Companion, number: int, arrays: Arrays) -> str:
+    """Put a companion among the arrays, and return its kind."""
+    prefix = _BESIDE.format(number)
+    arrays[prefix + "share"] = np.array([companion.share], np.float64)
+    if isinstance(companion.source, Linear):
+        arrays.update({prefix + name: getattr(companion.source, name) for name in _LINEAR})
+        return "linear"
+    _store_trees(companion.source, arrays, prefix)  # all else they have in common with the network's own
+    return companion.source.aggregation
 
 
 def _store_trees(e: TreeEnsemble, arrays: Arrays, prefix: str = "") -> None:
@@ -50,10 +63,11 @@ def restore_network(fields: Fields, arrays: ArrayFields) -> ForestNetwork:
     """Return the network that `store_network` was given."""
     ensemble = _restore_ensemble(fields, arrays)
     soft = fields.optional("soft", lambda soft: _restore_softening(soft, arrays, ensemble))
-    companion = _restore_companion(arrays, ensemble) if _BESIDE + "share" in arrays else None
+    kinds = fields.texts("companions") if "companions" in fields else None
+    companions = tuple(_restore_companion(kind, i, arrays, ensemble) for i, kind in enumerate(kinds or []))
     fields.close()
     with _refused():
-        return ForestNetwork(ensemble, soft, companion)
+        return ForestNetwork(ensemble, soft, companions)
 
 
 def _restore_ensemble(fields: Fields, arrays: ArrayFields) -> TreeEnsemble:
@@ -81,11 +95,19 @@ def _restore_trees(arrays: ArrayFields, prefix: str = "") -> dict[str, Any]:
     }
 
 
-def _restore_companion(arrays: ArrayFields, e: TreeEnsemble) -> Companion:
-    share = float(arrays.finite(_BESIDE + "share", np.float64, (1,))[0])
-    trees = _restore_trees(arrays, _BESIDE)
+def _restore_companion(kind: str, number: int, arrays: ArrayFields, e: TreeEnsemble) -> Companion:
+    prefix = _BESIDE.format(number)
+    share = float(arrays.finite(prefix + "share", np.float64, (1,))[0])
+    if kind == "linear":
+        shapes = {"slope": (e.n_features, e.n_outputs), "intercept": (e.n_outputs,)}
+        parts = {name: arrays.finite(prefix + name, np.float64, shapes.get(name, (e.n_features,))) for name in _LINEAR}
+        with _refused():
+            return Companion(Linear(**parts), share)
+    if kind not in get_args(Aggregation):
+        raise ModelFileError(f"a companion must be linear, or a mean or sum of trees, got {kind!r:.80}")
+    trees = _restore_trees(arrays, prefix)
     with _refused():
-        return Companion(replace(e, **trees), share)
+        return Companion(replace(e, **trees, aggregation=kind), share)  # type: ignore[arg-type]
 
 
 @contextmanager

@@ -79,18 +79,23 @@ def train(
         hard = network.hard & (forest_losses <= state.best_loss)
     state.best_epoch[hard] = -1
     trained = network.with_parameters(state.best, hard)
+    of_trees = guard.validation_output(guard.all_hard(network), data, n_jobs)
     judges: Judges = ((trained, data.validation),)
     if by_halves:
         judges = guard.honest_judges(network, state.best_of_half, state.best_loss_of_half, data, resolved)
-    of_trees = guard.validation_output(guard.all_hard(network), data, n_jobs)
     judged = guard.output_of(judges, data, n_jobs)
     forest, whole = (guard.whole_loss(network, said, data, resolved) for said in (of_trees, judged))
-    if not (keep_last or (whole.measured < forest.measured and whole.expected < forest.expected)):
-        trained, judged = guard.all_hard(trained), of_trees
-        judges = ((trained, data.validation),)
-        state.best_epoch[:] = -1
+    worse = not (keep_last or (whole.measured < forest.measured and whole.expected < forest.expected))
+    if worse:
+        trained, judged, judges = guard.all_hard(trained), of_trees, ((guard.all_hard(trained), data.validation),)
     if shrink and resolved.name == "squared_error":
         trained, judged = shrinking.shrink(trained, judges, data, resolved, forest.measured) or (trained, judged)
+    if by_halves and not worse:  # the rows that chose the network must find it better, too
+        said = guard.validation_output(trained, data, n_jobs)
+        worse = not guard.judged_loss(trained, said, data, resolved) < forest.measured
+        trained, judged = (guard.all_hard(trained), of_trees) if worse else (trained, judged)
+    if worse:
+        state.best_epoch[:] = -1
     validation_loss = guard.judged_loss(trained, judged, data, resolved)
     history = state.history(forest_losses)
     return Trained(trained, history, forest.measured, validation_loss, judged, state.interrupted)

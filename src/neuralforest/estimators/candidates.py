@@ -1,0 +1,193 @@
+"""What may stand beside a network: deep trees, boosted trees, a linear function; each judged on rows it has not seen.
+
+A network smooths. Where near neighbours say more than a smooth function does, deep trees know what it cannot; boosted
+trees find steps and few features among many; of few noisy rows a line says more than a tree.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.ensemble import BaggingClassifier, BaggingRegressor, HistGradientBoostingRegressor
+from sklearn.linear_model import RidgeCV
+from sklearn.model_selection import KFold
+from sklearn.tree import ExtraTreeClassifier, ExtraTreeRegressor
+from threadpoolctl import threadpool_limits  # which scikit-learn depends on
+
+from neuralforest import _parallel
+from neuralforest.companion import Linear
+from neuralforest.convert import convert
+from neuralforest.ensemble import TreeEnsemble, rounded_down
+from neuralforest.estimators import forests
+from neuralforest.estimators.table import Table
+from neuralforest.estimators.validation import Split
+from neuralforest.network import ForestNetwork
+from neuralforest.training import TrainingData, guard
+from neuralforest.training.guard import Judged
+
+_MOST_ROWS = 50_000  # that one tree or one line is fitted on: enough, and a deep tree has a leaf for nearly every one
+_FOLDS = 5
+_BLOCK = 50  # boosted trees between two looks at whether more of them help
+_MOST_TREES = 300  # of one fold
+_WIDEST = 2_000  # features and rows, whichever are fewer: more are slow to solve for
+_RIDGES = np.logspace(-1, 4, 11)
+
+
+class Candidate(NamedTuple):
+    """What may stand beside a network, and what it says on validation rows."""
+
+    source: TreeEnsemble | Linear
+    judged: Judged
+
+
+def candidates(
+    classifier: bool, data: TrainingData, table: Table, split: Split, seed: int, n_jobs: int | None
+) -> Iterator[Candidate]:
+    """Fit all that may stand beside a network of one target, one after the other."""
+    yield deep_trees(classifier, data, table, split, seed, n_jobs)
+    if not classifier and len(split.fit) >= 2 * _FOLDS:
+        folds = _Folds.of(data, split, seed)
+        with threadpool_limits(_parallel.effective_n_jobs(n_jobs)):
+            yield boosted_trees(folds, seed)
+            if min(folds.X.shape) <= _WIDEST:
+                yield linear_function(folds)
+
+
+def deep_trees(
+    classifier: bool, data: TrainingData, table: Table, split: Split, seed: int, n_jobs: int | None
+) -> Candidate:
+    """Grow trees with random thresholds until their leaves are pure."""
+    forest = forests.prepare_forest(_deep_forest(classifier, table.n_rows), seed, n_jobs)
+    forests.grow(forest, table, split.fit, None)
+    trees = convert(forest)
+    _, unseen = split.training_rows(table, forest, trees.n_blocks)
+    return Candidate(trees.ensemble, guard.validation_output(trees, replace(data, validation=unseen)))
+
+
+def _deep_forest(classifier: bool, n_rows: int) -> BaseEstimator:
+    n_trees, share = int(np.clip(500_000 / n_rows, 50, 100)), min(forests.share_of_rows(n_rows), _MOST_ROWS / n_rows)
+    if classifier:
+        return BaggingClassifier(ExtraTreeClassifier(), n_trees, max_samples=share, bootstrap=False)
+    return BaggingRegressor(ExtraTreeRegressor(), n_trees, max_samples=share, bootstrap=False)
+
+
+class _Folds(NamedTuple):
+    """Rows in five parts. A model of each four is judged on the fifth; the mean of all models is what is kept."""
+
+    X: NDArray[np.floating]  # (rows, features), of all rows of the fit
+    y: NDArray[np.float64]  # (rows,)
+    learnt: list[NDArray[np.int64]]
+    unseen: list[NDArray[np.int64]]
+    held_out: NDArray[np.int64]  # rows that no part holds; empty when the parts judge
+
+    @classmethod
+    def of(cls, data: TrainingData, split: Split, seed: int) -> "_Folds":
+        parts = KFold(_FOLDS, shuffle=True, random_state=seed).split(split.fit)
+        random = np.random.RandomState(seed)
+        folds = [(random.permutation(split.fit[most])[:_MOST_ROWS], split.fit[rest]) for most, rest in parts]
+        learnt, unseen = ([fold[i] for fold in folds] for i in (0, 1))
+        return cls(data.X, data.y[:, 0], learnt, unseen, split.validation)
+
+    def judged(self, sources: list[Any], mean: Any) -> Judged:
+        """Return what the models say on rows that they have not seen; or where rows are held out, the mean on these."""
+        if len(self.held_out):
+            return self._said([mean], [self.held_out])
+        return self._said(sources, self.unseen)
+
+    def _said(self, sources: list[Any], parts: list[NDArray[np.int64]]) -> Judged:
+        rows = np.concatenate(parts)
+        output = np.concatenate([source.output(self.X[part]) for source, part in zip(sources, parts, strict=True)])
+        order = np.argsort(rows)
+        return Judged(rows[order], output[order], np.ones(len(rows)), np.zeros_like(output))
+
+
+def boosted_trees(folds: _Folds, seed: int) -> Candidate:
+    """Boost small trees, as many as are best on unseen rows."""
+    models = [
+        HistGradientBoostingRegressor(
+            learning_rate=0.1,
+            max_iter=_BLOCK,
+            max_leaf_nodes=16,
+            min_samples_leaf=5,
+            max_features=1 / 3,
+            max_bins=64,
+            l2_regularization=1.0,
+            early_stopping=False,
+            categorical_features=None,
+            warm_start=True,
+            random_state=seed,
+        )
+        for _ in range(_FOLDS)
+    ]
+    errors = np.zeros(0)  # of the unseen rows, after each number of trees
+    while len(errors) < _MOST_TREES and (not len(errors) or errors.argmin() >= len(errors) - _BLOCK):
+        errors = _boosted_further(models, folds, len(errors) + _BLOCK)
+    n_trees = int(errors.argmin()) + 1
+    ensembles = [_compared_in(folds.X.dtype, convert(model).ensemble[:n_trees]) for model in models]
+    mean = _mean_of(ensembles)
+    return Candidate(mean, folds.judged([ForestNetwork(each) for each in ensembles], ForestNetwork(mean)))
+
+
+def _boosted_further(models: list[Any], folds: _Folds, n_trees: int) -> NDArray[np.float64]:
+    """Boost all models up to a number of trees; return the sums of squared errors on unseen rows, (n_trees,)."""
+    errors = np.zeros(n_trees)
+    for model, learnt, unseen in zip(models, folds.learnt, folds.unseen, strict=True):
+        model.set_params(max_iter=n_trees).fit(folds.X[learnt], folds.y[learnt])
+        errors += [((said - folds.y[unseen]) ** 2).sum() for said in model.staged_predict(folds.X[unseen])]
+    return errors
+
+
+def _compared_in(dtype: Any, e: TreeEnsemble) -> TreeEnsemble:
+    """Return trees that compare in a narrower dtype: the same for rows of that dtype, on which they were grown."""
+    threshold = rounded_down(e.threshold, dtype).astype(np.float64)
+    return replace(e, threshold=threshold, compare_dtype=np.dtype(dtype).name)
+
+
+def _mean_of(sums: list[TreeEnsemble]) -> TreeEnsemble:
+    """Return one sum of trees that says the mean of several sums."""
+
+    def all_of(name: str) -> NDArray[Any]:
+        return np.concatenate([getattr(e, name) for e in sums])
+
+    def offsets(name: str) -> NDArray[np.int64]:
+        return np.concatenate([[0], np.cumsum(np.concatenate([np.diff(getattr(e, name)) for e in sums]))])
+
+    return replace(
+        sums[0],
+        feature=all_of("feature"),
+        threshold=all_of("threshold"),
+        missing_left=all_of("missing_left"),
+        middle=all_of("middle"),
+        weight=all_of("weight"),
+        first_split=offsets("first_split"),
+        first_leaf=offsets("first_leaf"),
+        value=all_of("value") / len(sums),
+        base_score=np.mean([e.base_score for e in sums], axis=0),
+    )
+
+
+def linear_function(folds: _Folds) -> Candidate:
+    """Fit ridge regressions on standardised features; a missing value counts as the mean."""
+    X = folds.X[np.concatenate(folds.unseen)].astype(np.float64)
+    nothing = np.isnan(X).all(axis=0)
+    X[:, nothing] = 0.0
+    scale = np.nanstd(X, axis=0)
+    units = {
+        "low": np.nanmin(X, axis=0),
+        "high": np.nanmax(X, axis=0),
+        "center": np.nanmean(X, axis=0),
+        "scale": np.where(scale > 0, scale, 1.0),
+    }
+    functions = [_ridge(units, folds.X[learnt], folds.y[learnt]) for learnt in folds.learnt]
+    slope, intercept = (np.mean([getattr(each, name) for each in functions], axis=0) for name in ("slope", "intercept"))
+    mean = Linear(**units, slope=slope, intercept=intercept)
+    return Candidate(mean, folds.judged(functions, mean))
+
+
+def _ridge(units: dict[str, NDArray[np.float64]], X: NDArray[np.floating], y: NDArray[np.float64]) -> Linear:
+    seen = np.nan_to_num((X.astype(np.float64) - units["center"]) / units["scale"])
+    model = RidgeCV(_RIDGES).fit(seen, y)
+    return Linear(**units, slope=model.coef_[:, None], intercept=np.array([model.intercept_]))
