@@ -1,5 +1,6 @@
 """Companions of a network: their shares are the best ones, and every way to predict knows of them."""
 
+import json
 import pickle
 
 import numpy as np
@@ -245,6 +246,19 @@ def test_files_pickles_and_clones(model, tmp_path):
             (str(c), c.share) for c in model.network_.companions
         ]
     assert clone(model).get_params()["companion"] == "auto"
+
+
+def test_a_file_of_format_2_holds_one_companion(tmp_path):
+    model = fitted(True)
+    path = tmp_path / "model.nforest"
+    nf.save(model, path)
+    arrays, header = _container.read(path)
+    old = {name.replace("companion.0.", "companion."): array for name, array in arrays.items()}
+    description = json.loads(header) | {"format": 2}
+    assert description["model"]["network"].pop("companions") == ["mean"]
+    _container.write(path, old, json.dumps(description))
+    X, _ = patches(seed=3)
+    assert_array_equal(nf.load(path).predict_proba(X), model.predict_proba(X))
 
 
 @pytest.mark.parametrize("share", [-0.1, 1.5, np.nan])

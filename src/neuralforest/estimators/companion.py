@@ -15,6 +15,8 @@ from neuralforest.training.losses import Loss
 
 _LEAST = 0.05  # a smaller share is not worth the memory
 _MOST = 0.95  # so that what deep trees call impossible stays possible
+_SURE = 1.0  # standard errors that a share must be above 0
+_SURE_OF_CLASSES = 2.0  # shares are the best ones for squared errors, and log loss punishes more
 
 
 class Beside(NamedTuple):
@@ -47,7 +49,8 @@ def choose(
     said, left = own, list(candidates)
     chosen: list[Companion] = []
     beside: Judged | None = None
-    while offers := _offers(said, left, data.y):
+    sure = _SURE if loss.name == "squared_error" else _SURE_OF_CLASSES
+    while offers := _offers(said, left, data.y, sure):
         _, place, share = min(offers)
         candidate = left.pop(place)
         said = mixed(said, candidate.judged, share)
@@ -66,9 +69,11 @@ def choose(
     return Choice(network.with_companions(tuple(chosen)), said, after, Beside(beside, len(data.y)))
 
 
-def _offers(said: Judged, candidates: list[Candidate], y: NDArray[np.float64]) -> list[tuple[float, int, float]]:
+def _offers(
+    said: Judged, candidates: list[Candidate], y: NDArray[np.float64], sure: float
+) -> list[tuple[float, int, float]]:
     """Return the error that each candidate would leave, its place and its share, where that is worth having."""
-    shares = [best_share(said, candidate.judged, y) for candidate in candidates]
+    shares = [best_share(said, candidate.judged, y, sure) for candidate in candidates]
     return [
         (_squared_error(mixed(said, candidates[place].judged, share), y), place, share)
         for place, share in enumerate(shares)
@@ -82,8 +87,8 @@ def _squared_error(judged: Judged, y: NDArray[np.float64]) -> float:
     return float(np.average(errors, weights=judged.weight))
 
 
-def best_share(own: Judged, other: Judged, y: NDArray[np.float64]) -> float:
-    """Return the share of the other with which the squared error is least; 0 unless it is one standard error above.
+def best_share(own: Judged, other: Judged, y: NDArray[np.float64], sure: float = _SURE) -> float:
+    """Return the share of the other with which the squared error is least; 0 unless it is `sure` standard errors above.
 
     The errors are those of the mean over all trees: the noise of the few that judge a row is taken out.
     """
@@ -98,7 +103,7 @@ def best_share(own: Judged, other: Judged, y: NDArray[np.float64]) -> float:
     share = gain / distance
     rest = (weight * towards * (missing - share * towards)).sum(axis=1)  # of several columns, one number a row
     error = np.sqrt((rest**2).sum()) / distance
-    return float(min(share, _MOST)) if share > error else 0.0
+    return float(min(share, _MOST)) if share > sure * error else 0.0
 
 
 def mixed(own: Judged, other: Judged, share: float) -> Judged:

@@ -31,7 +31,7 @@ def default_forest(classifier: bool, n_rows: int, n_features: int, bootstrap: bo
         Grow a random forest, with rows drawn with replacement: for weights and for several targets, which bagged trees
         do not take.
     """
-    n_trees, share = int(np.clip(50_000 / n_rows, 30, 60)), share_of_rows(n_rows)
+    n_trees, share = int(np.clip((50_000 if classifier else 25_000) / n_rows, 30, 60)), share_of_rows(n_rows)
     shape: dict[str, Any] = {
         "max_leaf_nodes": int(np.clip(3 * np.sqrt(n_rows), 16, 96)),
         "max_features": 1 / 3 if n_features >= 6 else 1.0,

@@ -33,7 +33,7 @@ from neuralforest.tabular import TableModel
 
 __all__ = ["FORMAT", "load", "save"]
 
-FORMAT = 2  # 2: a network may have companions; files of format 1 read as they are
+FORMAT = 3  # 2: a network may have trees beside it; 3: several companions. Older files read as they are
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:

@@ -75,6 +75,9 @@ class ArrayFields:
     def __init__(self, arrays: Arrays) -> None:
         self._left = dict(arrays)
 
+    def __contains__(self, name: str) -> bool:
+        return name in self._left
+
     def any(self, name: str) -> NDArray[Any]:
         """Return an array of any dtype and shape."""
         if name not in self._left:

@@ -19,6 +19,7 @@ _SPLITS = {"feature": np.int32, "threshold": np.float64, "missing_left": np.bool
 _OFFSETS = ("first_split", "first_leaf")
 _WORDS = {"aggregation": get_args(Aggregation), "link": get_args(Link), "compare_dtype": get_args(CompareDtype)}
 _BESIDE = "companion.{}."
+_BESIDE_2 = "companion."  # in files of format 2, which hold one companion at most: a mean of trees
 _LINEAR = ("low", "high", "center", "scale", "slope", "intercept")
 _SOFT_WORDS = {"training": get_args(Training), "connectivity": get_args(Connectivity)}
 
@@ -64,7 +65,10 @@ def restore_network(fields: Fields, arrays: ArrayFields) -> ForestNetwork:
     ensemble = _restore_ensemble(fields, arrays)
     soft = fields.optional("soft", lambda soft: _restore_softening(soft, arrays, ensemble))
     kinds = fields.texts("companions") if "companions" in fields else None
-    companions = tuple(_restore_companion(kind, i, arrays, ensemble) for i, kind in enumerate(kinds or []))
+    prefixes = {_BESIDE.format(number): kind for number, kind in enumerate(kinds or [])}
+    if _BESIDE_2 + "share" in arrays:
+        prefixes = {_BESIDE_2: "mean"}
+    companions = tuple(_restore_companion(kind, prefix, arrays, ensemble) for prefix, kind in prefixes.items())
     fields.close()
     with _refused():
         return ForestNetwork(ensemble, soft, companions)
@@ -95,8 +99,7 @@ def _restore_trees(arrays: ArrayFields, prefix: str = "") -> dict[str, Any]:
     }
 
 
-def _restore_companion(kind: str, number: int, arrays: ArrayFields, e: TreeEnsemble) -> Companion:
-    prefix = _BESIDE.format(number)
+def _restore_companion(kind: str, prefix: str, arrays: ArrayFields, e: TreeEnsemble) -> Companion:
     share = float(arrays.finite(prefix + "share", np.float64, (1,))[0])
     if kind == "linear":
         shapes = {"slope": (e.n_features, e.n_outputs), "intercept": (e.n_outputs,)}
