@@ -33,10 +33,11 @@ batch_size : int
 max_epochs : int or "auto"
     Passes over the rows; "auto" makes about 4,000 steps, in 5 to 200 epochs.
 companion : {{"auto", None}}
-    "auto" grows 50 to 100 deep trees beside the default forest, which are not trained, and gives them the share of the
-    prediction that is best on validation rows; often none. A forest that was given stays alone, as do several targets,
-    weights and other losses than the usual, and a fit that a callback or Ctrl-C ended. They stay as they are in
-    `partial_fit`: for a stream of new rows, None is better, which turns it off.
+    "auto" puts others beside the network of the default forest, which are not trained, and gives each the share of the
+    prediction that is best on rows it has not seen, often none: deep trees, and for numbers boosted trees and a linear
+    function. A forest that was given stays alone, as do several targets, weights and other losses than the usual, and a
+    fit that a callback or Ctrl-C ended. Companions stay as they are in `partial_fit`: for a stream of new rows, None is
+    better, which turns them off.
 weight_decay : float
     Pull towards the weights that the trees gave.
 loss : {losses}
@@ -74,13 +75,14 @@ Attributes
 forest_ : estimator
     The forest that the network was made from.
 network_ : ForestNetwork
-    The trained network, with the trees beside it if there are any.
+    The trained network, with its companions if there are any.
 history_ : History
     Losses of every epoch; after `partial_fit`, of that call.
 contrast_ : pair of floats
     The contrast that was kept.
 forest_loss_, validation_loss_ : float
-    Loss of forest and network on the validation rows{units}, as of the last `fit`.
+    Loss of forest and network on the validation rows{units}, as of the last `fit`. Out-of-bag, a row judges networks
+    as of epochs that it had no part in choosing, which `network_` itself is not.
 feature_importances_ : array (features,)
     Of the trained network; see :func:`neuralforest.importance.feature_importances`.
 n_features_in_ : int

@@ -50,7 +50,7 @@ def candidates(
     """Fit all that may stand beside a network of one target, one after the other."""
     yield deep_trees(classifier, data, table, split, seed, n_jobs)
     if not classifier and len(split.fit) >= 2 * _FOLDS:
-        folds = _Folds.of(data, split, seed)
+        folds = _Folds.of(data, table, split, seed)
         with threadpool_limits(_parallel.effective_n_jobs(n_jobs)):
             yield boosted_trees(folds, seed)
             if min(folds.X.shape) <= _WIDEST:
@@ -81,17 +81,18 @@ class _Folds(NamedTuple):
 
     X: NDArray[np.floating]  # (rows, features), of all rows of the fit
     y: NDArray[np.float64]  # (rows,)
+    weight: NDArray[np.float64]  # (rows,): how much a row counts when it judges
     learnt: list[NDArray[np.int64]]
     unseen: list[NDArray[np.int64]]
     held_out: NDArray[np.int64]  # rows that no part holds; empty when the parts judge
 
     @classmethod
-    def of(cls, data: TrainingData, split: Split, seed: int) -> "_Folds":
+    def of(cls, data: TrainingData, table: Table, split: Split, seed: int) -> "_Folds":
         parts = KFold(_FOLDS, shuffle=True, random_state=seed).split(split.fit)
         random = np.random.RandomState(seed)
         folds = [(random.permutation(split.fit[most])[:_MOST_ROWS], split.fit[rest]) for most, rest in parts]
         learnt, unseen = ([fold[i] for fold in folds] for i in (0, 1))
-        return cls(data.X, data.y[:, 0], learnt, unseen, split.validation)
+        return cls(data.X, data.y[:, 0], table.weight, learnt, unseen, split.validation)
 
     def judged(self, sources: list[Any], mean: Any) -> Judged:
         """Return what the models say on rows that they have not seen; or where rows are held out, the mean on these."""
@@ -103,7 +104,7 @@ class _Folds(NamedTuple):
         rows = np.concatenate(parts)
         output = np.concatenate([source.output(self.X[part]) for source, part in zip(sources, parts, strict=True)])
         order = np.argsort(rows)
-        return Judged(rows[order], output[order], np.ones(len(rows)), np.zeros_like(output))
+        return Judged(rows[order], output[order], self.weight[rows[order]], np.zeros_like(output))
 
 
 def boosted_trees(folds: _Folds, seed: int) -> Candidate:
