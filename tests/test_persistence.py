@@ -272,8 +272,20 @@ def test_a_file_of_format_2_is_read_for_ever():
     folder = Path(__file__).parent / "models"
     expected = json.loads((folder / "format-2.json").read_text())
     network = nf.load(folder / "format-2-network.nforest")
-    assert (network.companion.share, network.companion.ensemble.n_trees) == (0.25, 3)
+    assert [(str(each), each.share) for each in network.companions] == [("3 deep trees", 0.25)]
     np.testing.assert_allclose(network.predict_proba(np.array(expected["X"])), expected["probabilities"], rtol=1e-5)
+
+
+def test_a_file_of_format_3_is_read_for_ever():
+    folder = Path(__file__).parent / "models"
+    expected = json.loads((folder / "format-3.json").read_text())
+    network = nf.load(folder / "format-3-network.nforest")
+    assert [(str(each), each.share) for each in network.companions] == [
+        ("3 deep trees", 0.25),
+        ("4 boosted trees", 0.125),
+        ("a linear function", 0.375),
+    ]
+    np.testing.assert_allclose(network.predict(np.array(expected["X"])), expected["prediction"], rtol=1e-5)
 
 
 def test_everything_that_models_are_made_of_is_stored():
@@ -465,8 +477,11 @@ HOSTILE = {
     "a deep text": (lambda: raw('"neuralforest":"' + "[" * 10**6 + '"}}'), "not plain JSON"),
     "a text that is no object": (lambda: raw('"neuralforest":"[]"}}'), "must be a JSON object"),
     "an empty description": (lambda: raw('"neuralforest":"{}"}}'), "must have 'format'"),
-    "many arrays": (lambda: raw('"neuralforest":"{}"},' + ",".join(f'"{i}":0' for i in range(65)) + "}"), "64 arrays"),
-    "the next format": (lambda: forged(network(), format=3), "reads formats up to 2: upgrade neuralforest"),
+    "many arrays": (
+        lambda: raw('"neuralforest":"{}"},' + ",".join(f'"{i}":0' for i in range(129)) + "}"),
+        "128 arrays",
+    ),
+    "the next format": (lambda: forged(network(), format=4), "reads formats up to 3: upgrade neuralforest"),
     "a format of 0": (lambda: forged(network(), format=0), "must be from 1"),
     "an unknown kind": (
         lambda: forged(network(), kind="os.system"),

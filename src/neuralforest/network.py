@@ -117,7 +117,7 @@ class ForestNetwork:
     def __repr__(self) -> str:
         shape = repr(self.ensemble).removeprefix("TreeEnsemble(").removesuffix(")").split(", ")
         kind = "hard" if self.soft is None else f"soft ({self.soft.training}, {self.soft.connectivity})"
-        beside = "".join(f", beside {companion}" for companion in self.companions)
+        beside = f", beside {' and '.join(map(str, self.companions))}" if self.companions else ""
         return f"ForestNetwork({shape[0]}, {shape[2]}, {shape[3]}, {kind}, {self.n_parameters} parameters{beside})"
 
     def __getstate__(self) -> dict[str, Any]:  # what is cached can be computed again

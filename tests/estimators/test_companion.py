@@ -2,6 +2,7 @@
 
 import json
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from sklearn.base import clone
 from sklearn.ensemble import (
     ExtraTreesRegressor,
     GradientBoostingClassifier,
+    GradientBoostingRegressor,
     RandomForestClassifier,
     RandomForestRegressor,
 )
@@ -215,7 +217,7 @@ def test_the_forest_of_the_command_line_has_a_companion_unless_trees_are_counted
     X, y = patches(n=1_200)
     rows = tmp_path / "rows.csv"
     np.savetxt(rows, np.column_stack([X, y]), delimiter=",", header="a,b,y", comments="")
-    for arguments, n_trees, alone in (([], 41, False), (["--trees", "5"], 5, True)):
+    for arguments, n_trees, alone in (([], 30, False), (["--trees", "5"], 5, True)):
         out = tmp_path / "m.nforest"
         command = ["fit", str(rows), "--target", "y", "--out", str(out), "--epochs", "1", "--quiet", *arguments]
         assert main(command) == 0
@@ -285,6 +287,43 @@ def test_torch_and_onnx_compute_the_same(model):
     assert from_torch(module).companions is model.network_.companions
     session = onnxruntime.InferenceSession(to_onnx(model).SerializeToString())
     assert_allclose(session.run(None, {"X": X})[-1].reshape(len(X), -1), expected, atol=2e-6)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_all_kinds_of_companions_are_exported(dtype):
+    """Rows with missing values and far outside of what the linear function was fitted on."""
+    torch = pytest.importorskip("torch")
+    onnxruntime = pytest.importorskip("onnxruntime")
+    from neuralforest.export.onnx import to_onnx
+    from neuralforest.export.torch import to_torch
+
+    network = nf.load(Path(__file__).parents[1] / "models" / "format-3-network.nforest")
+    rng = np.random.default_rng(0)
+    X = (3 * rng.normal(size=(200, 3))).astype(np.float32).astype(dtype)
+    X[rng.random(X.shape) < 0.2] = np.nan
+    expected, most = network.predict(X)[:, None], 2e-6 if dtype == "float32" else 1e-6
+    assert len(network.companions) == 3
+    rows = torch.from_numpy(X).requires_grad_()
+    said = to_torch(network)(rows)
+    assert_allclose(said.detach().numpy(), expected, atol=most)
+    said.sum().backward()
+    assert np.isfinite(rows.grad.numpy()).all()
+    session = onnxruntime.InferenceSession(to_onnx(network, dtype=dtype).SerializeToString())
+    assert_allclose(session.run(None, {"X": X})[0], expected, atol=most)
+
+
+def test_a_regressor_with_all_kinds_of_companions_is_stored(tmp_path):
+    model, line = fitted(), Linear(*np.ones((4, 2)), slope=np.ones((2, 1)), intercept=np.ones(1))
+    deep, boosted = (
+        nf.convert(kind(n_estimators=3, random_state=0).fit(*patches())).ensemble
+        for kind in (ExtraTreesRegressor, GradientBoostingRegressor)
+    )
+    beside = tuple(Companion(source, 0.25) for source in (deep, boosted, line))
+    model.network_ = model.network_.with_companions(beside)
+    nf.save(model, tmp_path / "model.nforest")
+    loaded, (X, _) = nf.load(tmp_path / "model.nforest"), patches(seed=3)
+    assert_array_equal(loaded.predict(X), model.predict(X))
+    assert [str(each) for each in loaded.network_.companions] == [str(each) for each in beside]
 
 
 def judged(output, noise, rows=None):

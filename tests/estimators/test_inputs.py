@@ -279,13 +279,16 @@ def test_the_default_forest_is_ours():
     assert model.score(X, y) > 0.8
 
 
-@pytest.mark.parametrize(("rows", "trees", "leaves"), [(20, 60, 16), (400, 60, 60), (1_000, 50, 94), (10_000, 30, 96)])
+@pytest.mark.parametrize(
+    ("rows", "trees", "leaves"), [(20, 60, 16), (400, 60, 60), (600, 41, 73), (1_000, 30, 94), (10_000, 30, 96)]
+)
 def test_more_rows_get_fewer_and_larger_trees(rows, trees, leaves):
     grown = forests.default_forest(False, rows, 6)
     assert (grown.n_estimators, grown.estimator.max_leaf_nodes) == (trees, leaves)
     assert (grown.max_samples, grown.bootstrap) == (0.8 if rows <= 500 else 0.9, False)
     assert grown.estimator.max_features == 1 / 3
     assert forests.default_forest(False, rows, 5).estimator.max_features == 1.0
+    assert forests.default_forest(True, rows, 6).n_estimators == min(60, max(30, 50_000 // rows))
 
 
 @BOTH

@@ -112,6 +112,7 @@ def test_training_shrinks_on_request_and_never_hands_out_less_than_the_forest():
 def test_an_estimator_predicts_little_where_nothing_is_known(seed):
     X = np.random.default_rng(seed).normal(size=(300, 4))
     y = np.random.default_rng(seed + 1).normal(size=300)
-    model = nf.NeuralForestRegressor(max_epochs=3, random_state=0).fit(X, y)
-    assert model.predict(X).std() < 0.1 * model.forest_.predict(X).std()
-    assert model.validation_loss_ <= model.forest_loss_
+    for companion, most in ((None, 0.1), ("auto", 0.25)):
+        model = nf.NeuralForestRegressor(max_epochs=3, random_state=0, companion=companion).fit(X, y)
+        assert model.predict(X).std() < most * model.forest_.predict(X).std()
+        assert model.validation_loss_ <= model.forest_loss_

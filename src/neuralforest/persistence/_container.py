@@ -35,7 +35,7 @@ _ZEROS = b"0" * 64
 
 LARGEST_HEADER = 16 * 2**20
 """Bytes. JSON takes many times its size in memory, and names of a hundred thousand columns need less than this."""
-MOST_ARRAYS = 64
+MOST_ARRAYS = 128
 
 _DTYPES = {
     "BOOL": np.dtype("bool"),

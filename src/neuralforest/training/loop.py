@@ -79,26 +79,49 @@ def train(
         hard = network.hard & (forest_losses <= state.best_loss)
     state.best_epoch[hard] = -1
     trained = network.with_parameters(state.best, hard)
-    of_trees = guard.validation_output(guard.all_hard(network), data, n_jobs)
     judges: Judges = ((trained, data.validation),)
     if by_halves:
         judges = guard.honest_judges(network, state.best_of_half, state.best_loss_of_half, data, resolved)
-    judged = guard.output_of(judges, data, n_jobs)
-    forest, whole = (guard.whole_loss(network, said, data, resolved) for said in (of_trees, judged))
-    worse = not (keep_last or (whole.measured < forest.measured and whole.expected < forest.expected))
-    if worse:
-        trained, judged, judges = guard.all_hard(trained), of_trees, ((guard.all_hard(trained), data.validation),)
-    if shrink and resolved.name == "squared_error":
-        trained, judged = shrinking.shrink(trained, judges, data, resolved, forest.measured) or (trained, judged)
-    if by_halves and not worse:  # the rows that chose the network must find it better, too
-        said = guard.validation_output(trained, data, n_jobs)
-        worse = not guard.judged_loss(trained, said, data, resolved) < forest.measured
-        trained, judged = (guard.all_hard(trained), of_trees) if worse else (trained, judged)
-    if worse:
+    kept = _guarded(trained, judges, data, resolved, n_jobs, keep_last, shrink and resolved.name == "squared_error")
+    if kept.forest:
         state.best_epoch[:] = -1
-    validation_loss = guard.judged_loss(trained, judged, data, resolved)
+    validation_loss = guard.judged_loss(kept.network, kept.judged, data, resolved)
     history = state.history(forest_losses)
-    return Trained(trained, history, forest.measured, validation_loss, judged, state.interrupted)
+    return Trained(kept.network, history, kept.forest_loss, validation_loss, kept.judged, state.interrupted)
+
+
+class _Kept(NamedTuple):
+    """What the guard hands out, what it says on validation rows, and whether that is the forest."""
+
+    network: ForestNetwork
+    judged: Judged
+    forest_loss: float
+    forest: bool
+
+
+def _guarded(
+    trained: ForestNetwork,
+    judges: Judges,
+    data: TrainingData,
+    loss: Loss,
+    n_jobs: int | None,
+    in_any_case: bool,
+    shrink: bool,
+) -> _Kept:
+    """Keep the trained network, shrunk where it says too much, or else the forest if that is better."""
+    trees, of_trees = guard.all_hard(trained), guard.validation_output(guard.all_hard(trained), data, n_jobs)
+    judged = guard.output_of(judges, data, n_jobs)
+    forest, whole = (guard.whole_loss(trained, said, data, loss) for said in (of_trees, judged))
+    better = in_any_case or (whole.measured < forest.measured and whole.expected < forest.expected)
+    if not better:
+        trained, judged, judges = trees, of_trees, ((trees, data.validation),)
+    if shrink:
+        trained, judged = shrinking.shrink(trained, judges, data, loss, forest.measured) or (trained, judged)
+    if better and len(judges) > 1:  # the rows that chose the network must find it better, too
+        said = guard.validation_output(trained, data, n_jobs)
+        better = guard.judged_loss(trained, said, data, loss) < forest.measured
+        trained, judged = (trained, judged) if better else (trees, of_trees)
+    return _Kept(trained, judged, forest.measured, not better)
 
 
 def _train_blocks(
