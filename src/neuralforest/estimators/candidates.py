@@ -29,7 +29,7 @@ from neuralforest.training import TrainingData, guard
 from neuralforest.training.guard import Judged
 
 _MOST_ROWS = 50_000  # that one tree or one line is fitted on: enough, and a deep tree has a leaf for nearly every one
-_MANY_ROWS = 2_000  # of which a twentieth is enough to judge a tree
+_MANY_ROWS = 2_000  # of which a twentieth is enough to judge a tree; log loss needs more trees that judge a row
 _FOLDS = 5
 _BLOCK = 50  # boosted trees between two looks at whether more of them help
 _MOST_TREES = 300  # of one fold
@@ -70,7 +70,8 @@ def deep_trees(
 
 def _deep_forest(classifier: bool, n_rows: int) -> BaseEstimator:
     n_trees = int(np.clip(500_000 / n_rows, 50, 100))
-    share = min(0.95 if n_rows > _MANY_ROWS else forests.share_of_rows(n_rows), _MOST_ROWS / n_rows)
+    share = 0.95 if n_rows > _MANY_ROWS and not classifier else forests.share_of_rows(n_rows)
+    share = min(share, _MOST_ROWS / n_rows)
     if classifier:
         return BaggingClassifier(ExtraTreeClassifier(), n_trees, max_samples=share, bootstrap=False)
     return BaggingRegressor(ExtraTreeRegressor(), n_trees, max_samples=share, bootstrap=False)
