@@ -75,7 +75,7 @@ class Companion:
     Parameters
     ----------
     source : TreeEnsemble or Linear
-        For the same features and targets as the network's. Trees must predict the target itself (an identity link).
+        For the same features and targets as the network's. Trees say numbers or, by any link, probabilities.
     share : float
         Between 0 and 1. What all companions leave is the network's.
     """
@@ -102,23 +102,23 @@ def check_companions(e: TreeEnsemble, companions: tuple[Companion, ...]) -> None
 
 
 def _check_source(e: TreeEnsemble, source: TreeEnsemble | Linear) -> None:
-    shapes = [(part.n_features, part.n_outputs) for part in (e, source)]
-    if shapes[0] != shapes[1]:
+    classes = None if isinstance(source, Linear) else source.classes
+    labels = [None if each is None else each.tolist() for each in (e.classes, classes)]
+    shapes = [(part.n_features, None if e.classes is not None else part.n_outputs) for part in (e, source)]
+    if e.link != "identity":
         raise InvalidParameterError(
-            f"a companion must have the features and outputs of the network, {shapes[0]}, got {shapes[1]}"
+            f"only a network that predicts numbers or probabilities itself can have companions, got the link {e.link!r}"
+        )
+    if labels[0] != labels[1] or shapes[0] != shapes[1]:
+        raise InvalidParameterError(
+            "a companion must have the features, the classes and, of numbers, the outputs of the network, "
+            f"{shapes[0]} and {labels[0]}, got {shapes[1]} and {labels[1]}"
         )
     if isinstance(source, Linear):
-        if e.classes is not None or e.link != "identity":
-            raise InvalidParameterError("only a network that predicts numbers can have a linear function beside it")
         return
-    if e.link != "identity" or source.link != "identity":
+    if source.classes is None and source.link != "identity":
+        raise InvalidParameterError(f"a companion must predict the target itself, got the link {source.link!r}")
+    if e.compare_dtype != source.compare_dtype:
         raise InvalidParameterError(
-            f"trees can stand beside others where both predict the target itself, got links {e.link!r} and "
-            f"{source.link!r}"
-        )
-    labels = [None if trees.classes is None else trees.classes.tolist() for trees in (e, source)]
-    if labels[0] != labels[1] or e.compare_dtype != source.compare_dtype:
-        raise InvalidParameterError(
-            f"a companion must have the classes and the dtype of the network, {labels[0]} and {e.compare_dtype}, got "
-            f"{labels[1]} and {source.compare_dtype}"
+            f"a companion must compare in the dtype of the network, {e.compare_dtype}, got {source.compare_dtype}"
         )

@@ -327,7 +327,7 @@ class ForestNetwork:
         if self.companions:
             out = self.own_share * out
         for other, share in self.beside:
-            out += share * (other.output(X) if isinstance(other, Linear) else other.output(X, n_jobs))
+            out += share * said_by(other, X, n_jobs)
         return out
 
     def block_output(self, block: int, X: NDArray[np.floating]) -> NDArray[np.float64]:
@@ -411,6 +411,13 @@ class ForestNetwork:
                 f"X must have the {n_features} features that the network was made for, got {rows.shape[1]}"
             )
         return np.asarray(rows) if rows.flags.writeable else np.array(rows)  # read-only types compile kernels anew
+
+
+def said_by(other: ForestNetwork | Linear, X: NDArray[np.floating], n_jobs: int | None = None) -> NDArray[np.float64]:
+    """Return what a companion adds to a network: numbers, or probabilities of classes."""
+    if isinstance(other, Linear):
+        return other.output(X)
+    return other.output(X, n_jobs) if other.classes is None else other.predict_proba(X, n_jobs)
 
 
 def _check_contrast(contrast: Any) -> tuple[float, float]:

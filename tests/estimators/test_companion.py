@@ -85,6 +85,44 @@ def test_boosted_trees_stand_beside_a_regressor_exactly_as_they_were_fitted(monk
     assert_allclose(nf.convert(boosted).predict(X), np.mean(said, axis=0), rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.parametrize("labels", [("no", "yes"), ("a", "b", "c")])
+def test_boosted_trees_beside_a_classifier_say_probabilities(labels, tmp_path):
+    """They are the five models with their scores averaged, before the link."""
+    torch = pytest.importorskip("torch")
+    onnxruntime = pytest.importorskip("onnxruntime")
+    from neuralforest.export.onnx import to_onnx
+    from neuralforest.export.torch import to_torch
+
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(500, 20)).astype(np.float32)
+    y = np.array(labels)[(2 * len(labels) * X[:, 0]).astype(int) // 2 % len(labels)]
+    model = nf.NeuralForestClassifier(max_epochs=1, random_state=0).fit(X, y)
+    network = model.network_
+    boosted = next(each for each in network.companions if each.source.aggregation == "sum")
+    assert boosted.source.link == ("logit" if len(labels) == 2 else "softmax")
+    probability = nf.convert(boosted.source).predict_proba(X)
+    expected = network.own_share * network.with_companions().predict_proba(X)
+    for each in network.companions:
+        expected = expected + each.share * nf.convert(each.source).predict_proba(X)
+    assert_allclose(model.predict_proba(X), expected, rtol=1e-12)
+    assert_allclose(model.predict_proba(X).sum(axis=1), 1)
+    assert np.mean(np.array(labels)[probability.argmax(axis=1)] == y) > 0.9
+    nf.save(model, tmp_path / "model.nforest")
+    assert_array_equal(nf.load(tmp_path / "model.nforest").predict_proba(X), model.predict_proba(X))
+    assert_allclose(to_torch(model)(torch.from_numpy(X)).detach().numpy(), model.predict_proba(X), atol=2e-6)
+    session = onnxruntime.InferenceSession(to_onnx(model).SerializeToString())
+    assert_allclose(session.run(["probabilities"], {"X": X})[0], model.predict_proba(X), atol=2e-6)
+
+
+@pytest.mark.parametrize("n_classes", [2, 25])
+def test_rare_and_many_classes_leave_boosted_trees_out(n_classes):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(300, 2))
+    y = rng.permutation(np.r_[np.zeros(295), np.ones(5)] if n_classes == 2 else np.arange(300) % n_classes)
+    network = nf.NeuralForestClassifier(max_epochs=1, random_state=0).fit(X, y).network_
+    assert all(each.source.aggregation == "mean" for each in network.companions)
+
+
 def test_where_lines_know_more_a_line_is_added_that_does_not_extrapolate():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(120, 8))

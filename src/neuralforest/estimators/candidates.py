@@ -11,9 +11,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
-from sklearn.ensemble import BaggingClassifier, BaggingRegressor, HistGradientBoostingRegressor
+from sklearn.ensemble import (
+    BaggingClassifier,
+    BaggingRegressor,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+)
 from sklearn.linear_model import RidgeCV
-from sklearn.model_selection import KFold
+from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.tree import ExtraTreeClassifier, ExtraTreeRegressor
 from threadpoolctl import threadpool_limits  # which scikit-learn depends on
 
@@ -24,7 +29,7 @@ from neuralforest.ensemble import TreeEnsemble, rounded_down
 from neuralforest.estimators import forests
 from neuralforest.estimators.table import Table
 from neuralforest.estimators.validation import Split
-from neuralforest.network import ForestNetwork
+from neuralforest.network import ForestNetwork, said_by
 from neuralforest.training import TrainingData, guard
 from neuralforest.training.guard import Judged
 
@@ -32,7 +37,9 @@ _MOST_ROWS = 50_000  # that one tree or one line is fitted on: enough, and a dee
 _MANY_ROWS = 2_000  # of which a twentieth is enough to judge a tree; log loss needs more trees that judge a row
 _FOLDS = 5
 _BLOCK = 50  # boosted trees between two looks at whether more of them help
-_MOST_TREES = 300  # of one fold
+_MOST_TREES = 300  # of one fold, and of one class when there are two or three; of more classes fewer
+_MOST_CLASSES = 20
+_TINY = 1e-15  # the least probability whose logarithm is taken
 _WIDEST = 2_000  # features and rows, whichever are fewer: more are slow to solve for
 _RIDGES = np.logspace(-1, 4, 11)
 
@@ -49,12 +56,14 @@ def candidates(
 ) -> Iterator[Candidate]:
     """Fit all that may stand beside a network of one target, one after the other."""
     yield deep_trees(classifier, data, table, split, seed, n_jobs)
-    if not classifier and len(split.fit) >= 2 * _FOLDS:
-        folds = _Folds.of(data, table, split, seed)
-        with threadpool_limits(_parallel.effective_n_jobs(n_jobs)):
-            yield boosted_trees(folds, seed)
-            if min(folds.X.shape) <= _WIDEST:
-                yield linear_function(folds)
+    classes, counts = np.unique(table.target[split.fit], return_counts=True) if classifier else ((), len(split.fit))
+    if np.min(counts) < 2 * _FOLDS or len(classes) > _MOST_CLASSES:
+        return
+    folds = _Folds.of(classifier, data, table, split, seed)
+    with threadpool_limits(_parallel.effective_n_jobs(n_jobs)):
+        yield boosted_trees(classifier, folds, seed)
+        if not classifier and min(folds.X.shape) <= _WIDEST:
+            yield linear_function(folds)
 
 
 def deep_trees(
@@ -81,19 +90,21 @@ class _Folds(NamedTuple):
     """Rows in five parts. A model of each four is judged on the fifth; the mean of all models is what is kept."""
 
     X: NDArray[np.floating]  # (rows, features), of all rows of the fit
-    y: NDArray[np.float64]  # (rows,)
+    y: NDArray[Any]  # (rows,), numbers or labels
     weight: NDArray[np.float64]  # (rows,): how much a row counts when it judges
     learnt: list[NDArray[np.int64]]
     unseen: list[NDArray[np.int64]]
     held_out: NDArray[np.int64]  # rows that no part holds; empty when the parts judge
 
     @classmethod
-    def of(cls, data: TrainingData, table: Table, split: Split, seed: int) -> "_Folds":
-        parts = KFold(_FOLDS, shuffle=True, random_state=seed).split(split.fit)
+    def of(cls, classifier: bool, data: TrainingData, table: Table, split: Split, seed: int) -> "_Folds":
+        kind = StratifiedKFold if classifier else KFold
+        parts = kind(_FOLDS, shuffle=True, random_state=seed).split(split.fit, table.target[split.fit])
         random = np.random.RandomState(seed)
         folds = [(random.permutation(split.fit[most])[:_MOST_ROWS], split.fit[rest]) for most, rest in parts]
         learnt, unseen = ([fold[i] for fold in folds] for i in (0, 1))
-        return cls(data.X, data.y[:, 0], table.weight, learnt, unseen, split.validation)
+        y = table.target if classifier else data.y[:, 0]
+        return cls(data.X, y, table.weight, learnt, unseen, split.validation)
 
     def judged(self, sources: list[Any], mean: Any) -> Judged:
         """Return what the models say on rows that they have not seen; or where rows are held out, the mean on these."""
@@ -103,17 +114,17 @@ class _Folds(NamedTuple):
 
     def _said(self, sources: list[Any], parts: list[NDArray[np.int64]]) -> Judged:
         rows = np.concatenate(parts)
-        output = np.concatenate([source.output(self.X[part]) for source, part in zip(sources, parts, strict=True)])
+        output = np.concatenate([said_by(source, self.X[part]) for source, part in zip(sources, parts, strict=True)])
         order = np.argsort(rows)
         return Judged(rows[order], output[order], self.weight[rows[order]], np.zeros_like(output))
 
 
-def boosted_trees(folds: _Folds, seed: int) -> Candidate:
+def boosted_trees(classifier: bool, folds: _Folds, seed: int) -> Candidate:
     """Boost small trees, as many as are best on unseen rows."""
+    kind = HistGradientBoostingClassifier if classifier else HistGradientBoostingRegressor
     models = [
-        HistGradientBoostingRegressor(
+        kind(
             learning_rate=0.1,
-            max_iter=_BLOCK,
             max_leaf_nodes=16,
             min_samples_leaf=5,
             max_features=1 / 3,
@@ -126,21 +137,28 @@ def boosted_trees(folds: _Folds, seed: int) -> Candidate:
         )
         for _ in range(_FOLDS)
     ]
-    errors = np.zeros(0)  # of the unseen rows, after each number of trees
-    while len(errors) < _MOST_TREES and (not len(errors) or errors.argmin() >= len(errors) - _BLOCK):
+    errors = _boosted_further(models, folds, _BLOCK)
+    width = models[0].n_trees_per_iteration_
+    most = max(_BLOCK, _MOST_TREES // max(1, width // 2))
+    while len(errors) < most and errors.argmin() >= len(errors) - _BLOCK:
         errors = _boosted_further(models, folds, len(errors) + _BLOCK)
-    n_trees = int(errors.argmin()) + 1
+    n_trees = (int(errors.argmin()) + 1) * width
     ensembles = [_compared_in(folds.X.dtype, convert(model).ensemble[:n_trees]) for model in models]
     mean = _mean_of(ensembles)
     return Candidate(mean, folds.judged([ForestNetwork(each) for each in ensembles], ForestNetwork(mean)))
 
 
-def _boosted_further(models: list[Any], folds: _Folds, n_trees: int) -> NDArray[np.float64]:
-    """Boost all models up to a number of trees; return the sums of squared errors on unseen rows, (n_trees,)."""
-    errors = np.zeros(n_trees)
+def _boosted_further(models: list[Any], folds: _Folds, n_rounds: int) -> NDArray[np.float64]:
+    """Boost all models up to a number of rounds; return the errors on unseen rows after each, (n_rounds,)."""
+    errors = np.zeros(n_rounds)
     for model, learnt, unseen in zip(models, folds.learnt, folds.unseen, strict=True):
-        model.set_params(max_iter=n_trees).fit(folds.X[learnt], folds.y[learnt])
-        errors += [((said - folds.y[unseen]) ** 2).sum() for said in model.staged_predict(folds.X[unseen])]
+        model.set_params(max_iter=n_rounds).fit(folds.X[learnt], folds.y[learnt])
+        X, y = folds.X[unseen], folds.y[unseen]
+        if isinstance(model, HistGradientBoostingRegressor):
+            errors += [((said - y) ** 2).sum() for said in model.staged_predict(X)]
+        else:
+            right = np.arange(len(y)), np.searchsorted(model.classes_, y)
+            errors -= [np.log(np.maximum(said[right], _TINY)).sum() for said in model.staged_predict_proba(X)]
     return errors
 
 

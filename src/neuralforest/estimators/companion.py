@@ -49,8 +49,7 @@ def choose(
     said, left = own, list(candidates)
     chosen: list[Companion] = []
     beside: Judged | None = None
-    sure = _SURE if loss.name == "squared_error" else _SURE_OF_CLASSES
-    while offers := _offers(said, left, data.y, sure):
+    while offers := _offers(network, said, left, data, loss):
         _, place, share = min(offers)
         candidate = left.pop(place)
         said = mixed(said, candidate.judged, share)
@@ -61,30 +60,24 @@ def choose(
     if beside is None:
         return None
     before = guard.validation_output(guard.all_hard(network), data)
-    forest_loss, own_loss, after = (
-        guard.judged_loss(network, each.on(said.row), data, loss) for each in (before, own, said)
-    )
-    if after > forest_loss or (loss.name != "squared_error" and after >= own_loss):
+    forest_loss, after = (guard.judged_loss(network, each.on(said.row), data, loss) for each in (before, said))
+    if after > forest_loss:
         return None
     return Choice(network.with_companions(tuple(chosen)), said, after, Beside(beside, len(data.y)))
 
 
 def _offers(
-    said: Judged, candidates: list[Candidate], y: NDArray[np.float64], sure: float
+    network: ForestNetwork, said: Judged, candidates: list[Candidate], data: TrainingData, loss: Loss
 ) -> list[tuple[float, int, float]]:
-    """Return the error that each candidate would leave, its place and its share, where that is worth having."""
-    shares = [best_share(said, candidate.judged, y, sure) for candidate in candidates]
-    return [
-        (_squared_error(mixed(said, candidates[place].judged, share), y), place, share)
-        for place, share in enumerate(shares)
-        if share >= _LEAST
-    ]
-
-
-def _squared_error(judged: Judged, y: NDArray[np.float64]) -> float:
-    """Return the mean squared error without the noise of a row's few trees."""
-    errors = ((judged.output - y[judged.row]) ** 2 - judged.noise).sum(axis=1)
-    return float(np.average(errors, weights=judged.weight))
+    """Return the loss that each candidate would leave, its place and its share, where that is worth having."""
+    offers = []
+    for place, candidate in enumerate(candidates):
+        share = best_share(said, candidate.judged, data.y, _SURE if loss.name == "squared_error" else _SURE_OF_CLASSES)
+        if share >= _LEAST:
+            both = mixed(said, candidate.judged, share)
+            after, before = (guard.whole_loss(network, each, data, loss).expected for each in (both, said.on(both.row)))
+            offers += [(after, place, share)] if after < before else []
+    return offers
 
 
 def best_share(own: Judged, other: Judged, y: NDArray[np.float64], sure: float = _SURE) -> float:

@@ -17,7 +17,7 @@ class LinearFunction(nn.Module):
         for name in _PARTS:
             self.register_buffer(name, torch.tensor(getattr(linear, name)))
 
-    def output(self, x: Tensor) -> Tensor:
+    def forward(self, x: Tensor) -> Tensor:
         """Return the function, (rows, outputs); see `Linear.output`."""
         x = x.to(self.compare_dtype).to(self.slope.dtype)
         seen = (torch.clamp(x, self.low, self.high) - self.center) / self.scale

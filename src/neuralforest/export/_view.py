@@ -72,7 +72,7 @@ class View:
     def beside(self) -> "list[tuple[View | Linear, float]]":
         """What stands beside the network, to export along, and the shares of the prediction."""
         return [
-            (other if isinstance(other, Linear) else View(other, self.constant), share)
+            (other if isinstance(other, Linear) else View(other, self.constant[: other.ensemble.n_outputs]), share)
             for other, share in self.network.beside
         ]
 

@@ -103,9 +103,15 @@ def _score(graph: Graph, view: View, form: str) -> str:
     if view.beside:
         total = graph.add("Mul", total, graph.number(view.network.own_share))
     for other, share in view.beside:
-        said = add_linear(graph, other, x) if isinstance(other, Linear) else _score(graph, other, form)
+        said = add_linear(graph, other, x) if isinstance(other, Linear) else _said(graph, other, form)
         total = graph.add("Add", total, graph.add("Mul", said, graph.number(share)))
     return total
+
+
+def _said(graph: Graph, view: View, form: str) -> str:
+    """Add what trees say as a companion: numbers, or probabilities."""
+    score = _score(graph, view, form)
+    return score if view.ensemble.classes is None else _probability(graph, view.ensemble.link, score)
 
 
 def _regression(graph: Graph, view: View, score: str) -> dict[str, Any]:

@@ -58,7 +58,7 @@ class ForestModule(nn.Module):
         if self.shares:
             total = self.own_share * total
         for other, share in zip(self.companions, self.shares, strict=True):
-            total = total + share * other.output(x)
+            total = total + share * other(x)
         return total.to(dtype)
 
     def forward(self, x: Tensor) -> Tensor:

@@ -109,8 +109,11 @@ def _restore_companion(kind: str, prefix: str, arrays: ArrayFields, e: TreeEnsem
     if kind not in get_args(Aggregation):
         raise ModelFileError(f"a companion must be linear, or a mean or sum of trees, got {kind!r:.80}")
     trees = _restore_trees(arrays, prefix)
+    link: Link = "identity"
+    if kind == "sum" and e.classes is not None:
+        link = "logit" if trees["value"].shape[1] == 1 else "softmax"
     with _refused():
-        return Companion(replace(e, **trees, aggregation=kind), share)  # type: ignore[arg-type]
+        return Companion(replace(e, **trees, aggregation=kind, link=link), share)  # type: ignore[arg-type]
 
 
 @contextmanager
