@@ -207,7 +207,8 @@ class NeuralForest(BaseEstimator):
         if choice is None:
             return trained, own
         self._beside = choice.beside
-        return trained._replace(network=choice.network, validation_loss=choice.loss), choice.judged
+        trained = trained._replace(validation_loss=choice.loss, forest_loss=choice.forest_loss)
+        return trained._replace(network=choice.network), choice.judged
 
     def _resolved_loss(self, network: ForestNetwork) -> Loss:
         return resolve_loss(self.loss, self.loss_parameter, network.ensemble)
@@ -232,7 +233,7 @@ class NeuralForest(BaseEstimator):
         with reporting(self.callback, self.verbose, settings.max_epochs) as callback:
             trained = self._train(alone, data, settings, callback, self._checkpoint(f".{before.n_epochs}"))
         judged, loss = trained.judged, trained.validation_loss
-        if beside and self._beside is not None and self._beside.n_rows == len(data.y):
+        if beside and self._beside is not None and self._beside.digest == companions.digest_of(data):
             judged = companions.mixed(judged, self._beside.judged, 1 - self.network_.own_share)
             loss = guard.judged_loss(trained.network, judged, data, self._resolved_loss(trained.network))
         trained = trained._replace(network=trained.network.with_companions(beside), validation_loss=loss)

@@ -4,6 +4,7 @@ A network smooths. Where near neighbours say more than a smooth function does, d
 trees find steps and few features among many; of few noisy rows a line says more than a tree.
 """
 
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -27,6 +28,7 @@ from neuralforest.companion import Linear
 from neuralforest.convert import convert
 from neuralforest.ensemble import TreeEnsemble, rounded_down
 from neuralforest.estimators import forests
+from neuralforest.estimators.scaling import center_and_spread
 from neuralforest.estimators.table import Table
 from neuralforest.estimators.validation import Split
 from neuralforest.network import ForestNetwork, said_by
@@ -40,8 +42,10 @@ _BLOCK = 50  # boosted trees between two looks at whether more of them help
 _MOST_TREES = 300  # of one fold, and of one class when there are two or three; of more classes fewer
 _MOST_CLASSES = 20
 _TINY = 1e-15  # the least probability whose logarithm is taken
-_WIDEST = 2_000  # features and rows, whichever are fewer: more are slow to solve for
+_MOST_PRODUCTS = 2e9  # rows x features x the fewer of both: what a ridge regression takes, a few seconds
+_JUDGES = 10_000  # rows of a fold that say how many boosted trees are best
 _RIDGES = np.logspace(-1, 4, 11)
+_ONE_THREAD = threading.Lock()  # limits of threads hold for the whole process
 
 
 class Candidate(NamedTuple):
@@ -60,10 +64,9 @@ def candidates(
     if np.min(counts) < 2 * _FOLDS or len(classes) > _MOST_CLASSES:
         return
     folds = _Folds.of(classifier, data, table, split, seed)
-    with threadpool_limits(_parallel.effective_n_jobs(n_jobs)):
-        yield boosted_trees(classifier, folds, seed)
-        if not classifier and min(folds.X.shape) <= _WIDEST:
-            yield linear_function(folds)
+    yield boosted_trees(classifier, folds, seed, n_jobs)
+    if not classifier and len(folds.learnt[0]) * folds.X.shape[1] * min(folds.X.shape) <= _MOST_PRODUCTS:
+        yield linear_function(folds)
 
 
 def deep_trees(
@@ -90,7 +93,9 @@ class _Folds(NamedTuple):
     """Rows in five parts. A model of each four is judged on the fifth; the mean of all models is what is kept."""
 
     X: NDArray[np.floating]  # (rows, features), of all rows of the fit
-    y: NDArray[Any]  # (rows,), numbers or labels
+    y: NDArray[Any]  # (rows,): labels, or numbers in units of their spread
+    center: float  # of the numbers
+    scale: float
     weight: NDArray[np.float64]  # (rows,): how much a row counts when it judges
     learnt: list[NDArray[np.int64]]
     unseen: list[NDArray[np.int64]]
@@ -103,8 +108,11 @@ class _Folds(NamedTuple):
         random = np.random.RandomState(seed)
         folds = [(random.permutation(split.fit[most])[:_MOST_ROWS], split.fit[rest]) for most, rest in parts]
         learnt, unseen = ([fold[i] for fold in folds] for i in (0, 1))
-        y = table.target if classifier else data.y[:, 0]
-        return cls(data.X, y, table.weight, learnt, unseen, split.validation)
+        if classifier:
+            return cls(data.X, table.target, 0.0, 1.0, table.weight, learnt, unseen, split.validation)
+        (center,), (scale,) = center_and_spread(data.y[split.fit], np.ones(len(split.fit)))
+        y = (data.y[:, 0] - center) / scale
+        return cls(data.X, y, center, scale, table.weight, learnt, unseen, split.validation)
 
     def judged(self, sources: list[Any], mean: Any) -> Judged:
         """Return what the models say on rows that they have not seen; or where rows are held out, the mean on these."""
@@ -119,7 +127,7 @@ class _Folds(NamedTuple):
         return Judged(rows[order], output[order], self.weight[rows[order]], np.zeros_like(output))
 
 
-def boosted_trees(classifier: bool, folds: _Folds, seed: int) -> Candidate:
+def boosted_trees(classifier: bool, folds: _Folds, seed: int, n_jobs: int | None) -> Candidate:
     """Boost small trees, as many as are best on unseen rows."""
     kind = HistGradientBoostingClassifier if classifier else HistGradientBoostingRegressor
     models = [
@@ -137,13 +145,14 @@ def boosted_trees(classifier: bool, folds: _Folds, seed: int) -> Candidate:
         )
         for _ in range(_FOLDS)
     ]
-    errors = _boosted_further(models, folds, _BLOCK)
-    width = models[0].n_trees_per_iteration_
-    most = max(_BLOCK, _MOST_TREES // max(1, width // 2))
-    while len(errors) < most and errors.argmin() >= len(errors) - _BLOCK:
-        errors = _boosted_further(models, folds, len(errors) + _BLOCK)
+    with threadpool_limits(_parallel.effective_n_jobs(n_jobs), "openmp"):
+        errors = _boosted_further(models, folds, _BLOCK)
+        width = models[0].n_trees_per_iteration_
+        most = max(_BLOCK, _MOST_TREES // max(1, width // 2))
+        while len(errors) < most and errors.argmin() >= len(errors) - _BLOCK:
+            errors = _boosted_further(models, folds, len(errors) + _BLOCK)
     n_trees = (int(errors.argmin()) + 1) * width
-    ensembles = [_compared_in(folds.X.dtype, convert(model).ensemble[:n_trees]) for model in models]
+    ensembles = [_in_units_of(folds, convert(model).ensemble[:n_trees]) for model in models]
     mean = _mean_of(ensembles)
     return Candidate(mean, folds.judged([ForestNetwork(each) for each in ensembles], ForestNetwork(mean)))
 
@@ -152,8 +161,11 @@ def _boosted_further(models: list[Any], folds: _Folds, n_rounds: int) -> NDArray
     """Boost all models up to a number of rounds; return the errors on unseen rows after each, (n_rounds,)."""
     errors = np.zeros(n_rounds)
     for model, learnt, unseen in zip(models, folds.learnt, folds.unseen, strict=True):
-        model.set_params(max_iter=n_rounds).fit(folds.X[learnt], folds.y[learnt])
-        X, y = folds.X[unseen], folds.y[unseen]
+        X = folds.X[learnt]
+        X[:, np.isnan(X).all(axis=0)] = 0.0  # no bins can be made of nothing, and no split of one number
+        model.set_params(max_iter=n_rounds).fit(X, folds.y[learnt])
+        judges = unseen[:: -(-len(unseen) // _JUDGES)]
+        X, y = folds.X[judges], folds.y[judges]
         if isinstance(model, HistGradientBoostingRegressor):
             errors += [((said - y) ** 2).sum() for said in model.staged_predict(X)]
         else:
@@ -162,10 +174,15 @@ def _boosted_further(models: list[Any], folds: _Folds, n_rounds: int) -> NDArray
     return errors
 
 
-def _compared_in(dtype: Any, e: TreeEnsemble) -> TreeEnsemble:
-    """Return trees that compare in a narrower dtype: the same for rows of that dtype, on which they were grown."""
-    threshold = rounded_down(e.threshold, dtype).astype(np.float64)
-    return replace(e, threshold=threshold, compare_dtype=np.dtype(dtype).name)
+def _in_units_of(folds: _Folds, e: TreeEnsemble) -> TreeEnsemble:
+    """Return trees for the target in its own units that compare in the dtype of the rows they were grown on."""
+    return replace(
+        e,
+        threshold=rounded_down(e.threshold, folds.X.dtype).astype(np.float64),
+        compare_dtype=folds.X.dtype.name,  # type: ignore[arg-type]
+        value=folds.scale * e.value,
+        base_score=folds.center + folds.scale * e.base_score,
+    )
 
 
 def _mean_of(sums: list[TreeEnsemble]) -> TreeEnsemble:
@@ -193,23 +210,23 @@ def _mean_of(sums: list[TreeEnsemble]) -> TreeEnsemble:
 
 def linear_function(folds: _Folds) -> Candidate:
     """Fit ridge regressions on standardised features; a missing value counts as the mean."""
-    X = folds.X[np.concatenate(folds.unseen)].astype(np.float64)
-    nothing = np.isnan(X).all(axis=0)
-    X[:, nothing] = 0.0
-    scale = np.nanstd(X, axis=0)
-    units = {
-        "low": np.nanmin(X, axis=0),
-        "high": np.nanmax(X, axis=0),
-        "center": np.nanmean(X, axis=0),
-        "scale": np.where(scale > 0, scale, 1.0),
-    }
-    functions = [_ridge(units, folds.X[learnt], folds.y[learnt]) for learnt in folds.learnt]
-    slope, intercept = (np.mean([getattr(each, name) for each in functions], axis=0) for name in ("slope", "intercept"))
-    mean = Linear(**units, slope=slope, intercept=intercept)
+    rows = np.concatenate(folds.unseen)
+    center, scale = center_and_spread(folds.X[rows], np.ones(len(rows)))
+    column_ends = [_ends(folds.X[rows, feature], center[feature]) for feature in range(len(center))]
+    low, high = np.array(column_ends, np.float64).T
+    slopes, intercepts = [], []
+    with _ONE_THREAD, threadpool_limits(1, "blas"):  # so that the digits do not depend on the number of threads
+        for learnt in folds.learnt:
+            seen = np.nan_to_num((folds.X[learnt].astype(np.float64) - center) / scale)
+            model = RidgeCV(_RIDGES).fit(seen, folds.y[learnt])
+            slopes.append(folds.scale * model.coef_[:, None])
+            intercepts.append(np.array([folds.center + folds.scale * model.intercept_]))
+    pairs = zip([*slopes, np.mean(slopes, axis=0)], [*intercepts, np.mean(intercepts, axis=0)], strict=True)
+    *functions, mean = (Linear(low, high, center, scale, slope, intercept) for slope, intercept in pairs)
     return Candidate(mean, folds.judged(functions, mean))
 
 
-def _ridge(units: dict[str, NDArray[np.float64]], X: NDArray[np.floating], y: NDArray[np.float64]) -> Linear:
-    seen = np.nan_to_num((X.astype(np.float64) - units["center"]) / units["scale"])
-    model = RidgeCV(_RIDGES).fit(seen, y)
-    return Linear(**units, slope=model.coef_[:, None], intercept=np.array([model.intercept_]))
+def _ends(column: NDArray[np.floating], default: float) -> tuple[float, float]:
+    """Return the least and the largest number of a column that may hold missing values."""
+    numbers = column[~np.isnan(column)]
+    return (float(numbers.min()), float(numbers.max())) if len(numbers) else (default, default)

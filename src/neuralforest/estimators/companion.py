@@ -1,5 +1,6 @@
 """Companions beside a network: each gets the share of the prediction that suits rows which neither has seen."""
 
+import hashlib
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -14,16 +15,17 @@ from neuralforest.training.guard import Judged
 from neuralforest.training.losses import Loss
 
 _LEAST = 0.05  # a smaller share is not worth the memory
+_FEWEST_ROWS = 10  # that can tell which of two is better
 _MOST = 0.95  # so that what deep trees call impossible stays possible
 _SURE = 1.0  # standard errors that a share must be above 0
 _SURE_OF_CLASSES = 2.0  # shares are the best ones for squared errors, and log loss punishes more
 
 
 class Beside(NamedTuple):
-    """What all companions say on validation rows, in the mean by their shares, and how many rows there were in all."""
+    """What all companions say on validation rows, in the mean by their shares, and which rows these belong to."""
 
     judged: Judged
-    n_rows: int
+    digest: str
 
 
 class Choice(NamedTuple):
@@ -32,6 +34,7 @@ class Choice(NamedTuple):
     network: ForestNetwork
     judged: Judged
     loss: float
+    forest_loss: float  # on the same rows
     beside: Beside
 
 
@@ -63,7 +66,13 @@ def choose(
     forest_loss, after = (guard.judged_loss(network, each.on(said.row), data, loss) for each in (before, said))
     if after > forest_loss:
         return None
-    return Choice(network.with_companions(tuple(chosen)), said, after, Beside(beside, len(data.y)))
+    return Choice(network.with_companions(tuple(chosen)), said, after, forest_loss, Beside(beside, digest_of(data)))
+
+
+def digest_of(data: TrainingData) -> str:
+    """Return a fingerprint of the rows of a fit."""
+    parts = (data.X, data.y, data.validation.row, data.validation.weight)
+    return hashlib.sha256(b"".join(np.ascontiguousarray(part).tobytes() for part in parts)).hexdigest()
 
 
 def _offers(
@@ -87,10 +96,14 @@ def best_share(own: Judged, other: Judged, y: NDArray[np.float64], sure: float =
     """
     rows = np.intersect1d(own.row, other.row, assume_unique=True)
     own, other = own.on(rows), other.on(rows)
-    weight = own.weight[:, None]
     towards, missing = other.output - own.output, y[own.row] - own.output
-    gain = (weight * (towards * missing - own.noise)).sum()
-    distance = (weight * (towards**2 - own.noise - other.noise)).sum()
+    unit = np.abs(missing).max(initial=0.0)  # squares of large numbers would be infinite
+    if len(rows) < _FEWEST_ROWS or not unit > 0:
+        return 0.0
+    weight, towards, missing = own.weight[:, None], towards / unit, missing / unit
+    own_noise, other_noise = own.noise / unit / unit, other.noise / unit / unit
+    gain = (weight * (towards * missing - own_noise)).sum()
+    distance = (weight * (towards**2 - own_noise - other_noise)).sum()
     if not (gain > 0 and distance > 0):
         return 0.0
     share = gain / distance

@@ -1,13 +1,15 @@
 """A linear function beside the network as ONNX operators."""
 
+import numpy as np
+
 from neuralforest.companion import Linear
 from neuralforest.export._graph import Graph
 
 
 def add_linear(graph: Graph, linear: Linear, x: str) -> str:
     """Add the linear function of x (rows, features), (rows, outputs); see `Linear.output`."""
-    x = graph.cast(x, graph.dtype)
-    inside = graph.add("Min", graph.add("Max", x, graph.number(linear.low)), graph.number(linear.high))
-    seen = graph.add("Div", graph.add("Sub", inside, graph.number(linear.center)), graph.number(linear.scale))
-    seen = graph.add("Where", graph.add("IsNaN", x), graph.number(0.0), seen)
+    x = graph.cast(x, "float64")  # a centre far from 0 would take the digits of float32
+    inside = graph.add("Min", graph.add("Max", x, graph.constant(linear.low)), graph.constant(linear.high))
+    seen = graph.add("Div", graph.add("Sub", inside, graph.constant(linear.center)), graph.constant(linear.scale))
+    seen = graph.cast(graph.add("Where", graph.add("IsNaN", x), graph.constant(np.zeros(1)), seen), graph.dtype)
     return graph.add("Add", graph.add("MatMul", seen, graph.number(linear.slope)), graph.number(linear.intercept))

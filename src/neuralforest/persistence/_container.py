@@ -64,6 +64,8 @@ def write(path: str | os.PathLike[str], arrays: Mapping[str, NDArray[Any]], text
     arrays : mapping of str to array
     text : str
     """
+    if len(arrays) > MOST_ARRAYS:
+        raise ModelFileError(f"a file may hold {MOST_ARRAYS} arrays, got {len(arrays)}: use fewer companions")
     target = Path(os.path.realpath(path))
     unfinished = target.with_name(f".neuralforest-{secrets.token_hex(8)}.unfinished")
     descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)

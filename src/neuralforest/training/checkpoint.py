@@ -86,6 +86,8 @@ class Checkpoint:
             )
         if metadata.get("digest") != _digest(arrays, metadata.get("epoch", "")):
             raise CheckpointError(f"{self.path} is damaged: its checksum does not fit; delete it to start anew")
+        if arrays.keys() != {name for name, value in vars(state).items() if isinstance(value, np.ndarray)}:
+            raise CheckpointError(f"{self.path} was written by another version; delete it to start anew")
         for name, array in arrays.items():
             if name != "start":  # shared with the network
                 setattr(state, name, array)

@@ -77,26 +77,23 @@ def train(
     if keep_last:
         state.keep_last()
         hard = network.hard & (forest_losses <= state.best_loss)
-    state.best_epoch[hard] = -1
     trained = network.with_parameters(state.best, hard)
     judges: Judges = ((trained, data.validation),)
     if by_halves:
         judges = guard.honest_judges(network, state.best_of_half, state.best_loss_of_half, data, resolved)
     kept = _guarded(trained, judges, data, resolved, n_jobs, keep_last, shrink and resolved.name == "squared_error")
-    if kept.forest:
-        state.best_epoch[:] = -1
+    state.best_epoch[kept.network.hard] = -1
     validation_loss = guard.judged_loss(kept.network, kept.judged, data, resolved)
     history = state.history(forest_losses)
     return Trained(kept.network, history, kept.forest_loss, validation_loss, kept.judged, state.interrupted)
 
 
 class _Kept(NamedTuple):
-    """What the guard hands out, what it says on validation rows, and whether that is the forest."""
+    """What the guard hands out, what it says on validation rows, and the loss of the forest there."""
 
     network: ForestNetwork
     judged: Judged
     forest_loss: float
-    forest: bool
 
 
 def _guarded(
@@ -108,20 +105,18 @@ def _guarded(
     in_any_case: bool,
     shrink: bool,
 ) -> _Kept:
-    """Keep the trained network, shrunk where it says too much, or else the forest if that is better."""
+    """Keep the trained network, shrunk where it says too much, or the forest if that is better."""
     trees, of_trees = guard.all_hard(trained), guard.validation_output(guard.all_hard(trained), data, n_jobs)
     judged = guard.output_of(judges, data, n_jobs)
     forest, whole = (guard.whole_loss(trained, said, data, loss) for said in (of_trees, judged))
     better = in_any_case or (whole.measured < forest.measured and whole.expected < forest.expected)
-    if not better:
-        trained, judged, judges = trees, of_trees, ((trees, data.validation),)
-    if shrink:
-        trained, judged = shrinking.shrink(trained, judges, data, loss, forest.measured) or (trained, judged)
+    shrunk = shrinking.shrink(trained, judges, data, loss, forest.measured) if shrink else None
+    if shrunk is not None:
+        trained, judged, better = *shrunk, True
     if better and len(judges) > 1:  # the rows that chose the network must find it better, too
         said = guard.validation_output(trained, data, n_jobs)
         better = guard.judged_loss(trained, said, data, loss) < forest.measured
-        trained, judged = (trained, judged) if better else (trees, of_trees)
-    return _Kept(trained, judged, forest.measured, not better)
+    return _Kept(*((trained, judged) if better else (trees, of_trees)), forest.measured)
 
 
 def _train_blocks(

@@ -23,8 +23,8 @@ def shrink(
 ) -> tuple[ForestNetwork, Judged] | None:
     """Return a network that says no more than it knows, and what it says; None where it should stay as it is.
 
-    The loss may rise, but not above the forest's. Trees that the guard has kept as they are become soft again: a tree
-    cannot be shrunk and stay what it is.
+    The loss may rise, but not above the forest's. Blocks that were kept as their trees become soft: a tree cannot be
+    shrunk and stay what it is.
     """
     factor = shrink_factors(network, guard.output_of(judges, data), data)
     if (factor == 1.0).all():
