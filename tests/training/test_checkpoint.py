@@ -170,6 +170,16 @@ def test_no_flipped_bit_goes_unseen(half):
     check()
 
 
+def test_a_file_of_another_version_is_refused(half):
+    network, data, path = half
+    checkpoint = Checkpoint(path)
+    checkpoint.open(network, data, SETTINGS, twins.resolve_loss("auto", None, network.ensemble))
+    state = twins.State.start_of(network, SETTINGS)
+    state.of_a_later_version = np.zeros(3)
+    with pytest.raises(CheckpointError, match="another version"):
+        checkpoint.load(state)
+
+
 def test_a_changed_epoch_number_is_seen(half):
     network, data, path = half
     content = path.read_bytes()

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.ensemble import RandomForestRegressor
 
 import neuralforest as nf
 import training_twins as twins
@@ -81,9 +82,10 @@ def test_losses_are_in_the_units_of_training():
     st.floats(-4, 2),
     st.integers(1, 40),
     st.booleans(),
+    st.booleans(),
     st.integers(0, 10**6),
 )
-def test_the_result_is_never_worse_than_the_forest_on_validation(mode, kind, exponent, n_rows, shared, seed):
+def test_the_result_is_never_worse_than_the_forest_on_validation(mode, kind, exponent, n_rows, shared, shrink, seed):
     ensemble = twins.random_ensemble((4, 1, 6), *kind, seed=seed)
     network = ForestNetwork(ensemble).soften((5.0, 1.0), training=mode[0], connectivity=mode[1])
     if shared or mode[0] == "joint":
@@ -92,7 +94,8 @@ def test_the_result_is_never_worse_than_the_forest_on_validation(mode, kind, exp
         data, _ = own_rows_data(network, n_rows + 6, seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        result = train(network, data, Settings(max_epochs=3, batch_size=8, learning_rate=10.0**exponent, seed=seed))
+        plan = Settings(max_epochs=3, batch_size=8, learning_rate=10.0**exponent, seed=seed)
+        result = train(network, data, plan, shrink=shrink)
     assert result.validation_loss <= result.forest_loss
     loss = resolve_loss("auto", None, ensemble)
     assert result.forest_loss == whole_loss(ForestNetwork(ensemble), data, loss).measured
@@ -100,11 +103,12 @@ def test_the_result_is_never_worse_than_the_forest_on_validation(mode, kind, exp
     assert result.validation_loss == honest.measured
     if shared or mode[0] == "joint":  # every network sees the same rows, which choose its epochs and judge it
         assert result.validation_loss == whole_loss(result.network, data, loss).measured
-    if not result.network.hard.all():
+    if not (shrink or result.network.hard.all()):
         assert honest.expected < whole_loss(ForestNetwork(ensemble), data, loss).expected
     assert np.isfinite(result.network.output(data.X)).all()
-    losses = guard.block_losses(result.network, data, loss)
-    assert (losses <= result.history.forest_loss * (1 + 1e-5)).all()
+    if not shrink:
+        losses = guard.block_losses(result.network, data, loss)
+        assert (losses <= result.history.forest_loss * (1 + 1e-5)).all()
     np.testing.assert_array_equal(result.network.hard, result.history.best_epoch == -1)
 
 
@@ -130,5 +134,7 @@ def test_out_of_bag_losses_of_noise_are_not_flattered():
     """The best of many epochs looks better than the variance of the noise, and cannot be."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(300, 3)), rng.normal(size=300)
-    model = nf.NeuralForestRegressor(random_state=0, max_epochs=60, companion=None, standardize=False).fit(X, y)
-    assert model.validation_loss_ == model.forest_loss_ or model.validation_loss_ > 0.98 * y.var()
+    forest = RandomForestRegressor(20, max_leaf_nodes=8, random_state=0).fit(X, y)
+    model = nf.NeuralForestRegressor(forest, random_state=0, max_epochs=60, standardize=False).fit(X, y)
+    assert not model.network_.hard.all()
+    assert 0.98 * y.var() < model.validation_loss_ < model.forest_loss_
