@@ -103,8 +103,10 @@ def test_the_result_is_never_worse_than_the_forest_on_validation(mode, kind, exp
     assert result.validation_loss == honest.measured
     if shared or mode[0] == "joint":  # every network sees the same rows, which choose its epochs and judge it
         assert result.validation_loss == whole_loss(result.network, data, loss).measured
+    plain, forest = (whole_loss(each, data, loss) for each in (result.network, ForestNetwork(ensemble)))
+    assert plain.measured <= forest.measured
     if not (shrink or result.network.hard.all()):
-        assert honest.expected < whole_loss(ForestNetwork(ensemble), data, loss).expected
+        assert plain.expected < forest.expected
     assert np.isfinite(result.network.output(data.X)).all()
     if not shrink:
         losses = guard.block_losses(result.network, data, loss)

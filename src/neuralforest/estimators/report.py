@@ -58,8 +58,8 @@ def _verdict(trained: Trained) -> str:
 
 
 def _of_companions(trained: Trained) -> str:
-    shares = [f"{companion} beside them {100 * companion.share:.0f}%" for companion in trained.network.companions]
-    return f"; {', '.join(shares)} of the say" if shares else ""
+    shares = [f"{companion} {100 * companion.share:.0f}%" for companion in trained.network.companions]
+    return f"; beside them, {', '.join(shares)} of the say" if shares else ""
 
 
 def epoch_line(epoch: int, history: History) -> str:

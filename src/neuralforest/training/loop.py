@@ -105,17 +105,24 @@ def _guarded(
     in_any_case: bool,
     shrink: bool,
 ) -> _Kept:
-    """Keep the trained network, shrunk where it says too much, or the forest if that is better."""
-    trees, of_trees = guard.all_hard(trained), guard.validation_output(guard.all_hard(trained), data, n_jobs)
+    """Keep the trained network, shrunk where it says too much, or the forest if that is better.
+
+    Rows that had no part in choosing the network must find it better, as measured; and so must all rows, with and
+    without the noise of a row's few trees. What is shrunk must only be better as measured.
+    """
+    trees = guard.all_hard(trained)
     judged = guard.output_of(judges, data, n_jobs)
-    forest, whole = (guard.whole_loss(trained, said, data, loss) for said in (of_trees, judged))
-    better = in_any_case or (whole.measured < forest.measured and whole.expected < forest.expected)
+    plain = judged if len(judges) == 1 else guard.validation_output(trained, data, n_jobs)
+    of_trees = guard.validation_output(trees, data, n_jobs)
+    forest, whole, honest = (guard.whole_loss(trained, said, data, loss) for said in (of_trees, plain, judged))
+    better = in_any_case or (
+        max(honest.measured, whole.measured) < forest.measured and whole.expected < forest.expected
+    )
     shrunk = shrinking.shrink(trained, judges, data, loss, forest.measured) if shrink else None
     if shrunk is not None:
-        trained, judged, better = *shrunk, True
-    if better and len(judges) > 1:  # the rows that chose the network must find it better, too
-        said = guard.validation_output(trained, data, n_jobs)
-        better = guard.judged_loss(trained, said, data, loss) < forest.measured
+        said = guard.validation_output(shrunk[0], data, n_jobs)
+        if guard.judged_loss(trained, said, data, loss) <= forest.measured:
+            trained, judged, better = *shrunk, True
     return _Kept(*((trained, judged) if better else (trees, of_trees)), forest.measured)
 
 
