@@ -38,8 +38,9 @@ from neuralforest.training.guard import Judged
 _MOST_ROWS = 50_000  # that one tree or one line is fitted on: enough, and a deep tree has a leaf for nearly every one
 _MANY_ROWS = 2_000  # of which a twentieth is enough to judge a tree; log loss needs more trees that judge a row
 _FOLDS = 5
-_BLOCK = 50  # boosted trees between two looks at whether more of them help
+_BLOCK = 100  # rounds of boosting between two looks at whether more of them help
 _MOST_TREES = 300  # of one fold, and of one class when there are two or three; of more classes fewer
+_FEWEST_ROUNDS = 50  # of however many classes
 _MOST_CLASSES = 20
 _TINY = 1e-15  # the least probability whose logarithm is taken
 _MOST_PRODUCTS = 2e9  # rows x features x the fewer of both: what a ridge regression takes, a few seconds
@@ -130,6 +131,8 @@ class _Folds(NamedTuple):
 def boosted_trees(classifier: bool, folds: _Folds, seed: int, n_jobs: int | None) -> Candidate:
     """Boost small trees, as many as are best on unseen rows."""
     kind = HistGradientBoostingClassifier if classifier else HistGradientBoostingRegressor
+    n_classes = len(np.unique(folds.y)) if classifier else 1
+    most = max(_FEWEST_ROUNDS, _MOST_TREES // max(1, n_classes // 2))
     models = [
         kind(
             learning_rate=0.1,
@@ -146,12 +149,10 @@ def boosted_trees(classifier: bool, folds: _Folds, seed: int, n_jobs: int | None
         for _ in range(_FOLDS)
     ]
     with threadpool_limits(_parallel.effective_n_jobs(n_jobs), "openmp"):
-        errors = _boosted_further(models, folds, _BLOCK)
-        width = models[0].n_trees_per_iteration_
-        most = max(_BLOCK, _MOST_TREES // max(1, width // 2))
+        errors = _boosted_further(models, folds, min(_BLOCK, most))
         while len(errors) < most and errors.argmin() >= len(errors) - _BLOCK:
-            errors = _boosted_further(models, folds, len(errors) + _BLOCK)
-    n_trees = (int(errors.argmin()) + 1) * width
+            errors = _boosted_further(models, folds, min(len(errors) + _BLOCK, most))
+    n_trees = (int(errors.argmin()) + 1) * models[0].n_trees_per_iteration_
     ensembles = [_in_units_of(folds, convert(model).ensemble[:n_trees]) for model in models]
     mean = _mean_of(ensembles)
     return Candidate(mean, folds.judged([ForestNetwork(each) for each in ensembles], ForestNetwork(mean)))
