@@ -38,7 +38,8 @@ def enough_epochs(data: TrainingData, batch_size: int) -> int:
 
 
 def _one_of(*names: str) -> Rule:
-    words = ", ".join(map(repr, names[:-1])) + f" or {names[-1]!r}"
+    *others, last = map(repr, names)
+    words = f"{', '.join(others)} or {last}" if others else last
     return lambda value: isinstance(value, str) and value in names, words
 
 
@@ -92,7 +93,7 @@ _RULES: dict[str, Rule] = {
     "learning_rate": (_is_rate, "a number of at least 0, or three of them, for splits, leaves and output"),
     "schedule": _one_of("constant", "cosine", "one_cycle"),
     "batch_size": _whole_number(1),
-    "companion": _or_none(_one_of("auto"), "no trees beside the network"),
+    "companion": _or_none(_one_of("auto"), "no companions of the network"),
     "contrast_unit": _one_of("cell", "feature"),
     "max_epochs": (
         lambda value: (isinstance(value, str) and value == "auto") or _whole_number(0)[0](value),
