@@ -40,12 +40,15 @@ class Linear:
     intercept: NDArray[np.float64]
 
     def __post_init__(self) -> None:
+        if np.ndim(self.slope) != 2:
+            raise InvalidParameterError(f"slope must have shape (features, outputs), got {np.shape(self.slope)}")
         n_features, n_outputs = np.shape(self.slope)
         columns = {name: np.shape(getattr(self, name)) for name in ("low", "high", "center", "scale")}
-        if set(columns.values()) != {(n_features,)} or np.shape(self.intercept) != (n_outputs,):
+        rest = np.shape(self.intercept)
+        if set(columns.values()) != {(n_features,)} or rest != (n_outputs,):
             raise InvalidParameterError(
                 f"a linear function of {n_features} features must have as many {', '.join(columns)}, and an intercept "
-                f"for each of {n_outputs} outputs, got the shapes {list(columns.values())} and {self.intercept.shape}"
+                f"for each of {n_outputs} outputs, got the shapes {list(columns.values())} and {rest}"
             )
         if not ((self.low <= self.high).all() and (self.scale > 0).all()):
             raise InvalidParameterError("low must not be above high, and scale must be positive, for every feature")

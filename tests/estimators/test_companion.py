@@ -2,6 +2,7 @@
 
 import json
 import pickle
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -289,6 +290,16 @@ def test_files_pickles_and_clones(model, tmp_path):
     assert clone(model).get_params()["companion"] == "auto"
 
 
+@pytest.mark.parametrize("link", ["logit", "probit"])
+def test_a_file_keeps_the_link_of_a_companion(link, tmp_path):
+    X, y = patches(classifier=True)
+    network = nf.convert(RandomForestClassifier(3, random_state=0).fit(X, y))
+    boosted = nf.convert(GradientBoostingClassifier(n_estimators=3, random_state=0).fit(X, y)).ensemble
+    network = network.with_companions((Companion(replace(boosted, link=link), 0.5),))
+    nf.save(network, tmp_path / "model.nforest")
+    assert_array_equal(nf.load(tmp_path / "model.nforest").predict_proba(X), network.predict_proba(X))
+
+
 def test_a_file_of_format_2_holds_one_companion(tmp_path):
     model = fitted(True)
     path = tmp_path / "model.nforest"
@@ -296,7 +307,7 @@ def test_a_file_of_format_2_holds_one_companion(tmp_path):
     arrays, header = _container.read(path)
     old = {name.replace("companion.0.", "companion."): array for name, array in arrays.items()}
     description = json.loads(header) | {"format": 2}
-    assert description["model"]["network"].pop("companions") == ["mean"]
+    assert description["model"]["network"].pop("companions") == ["mean identity"]
     _container.write(path, old, json.dumps(description))
     X, _ = patches(seed=3)
     assert_array_equal(nf.load(path).predict_proba(X), model.predict_proba(X))
@@ -424,5 +435,7 @@ def test_what_cannot_stand_beside_a_network_is_refused():
             host.with_companions(companions)
     with pytest.raises(InvalidParameterError, match="scale must be positive"):
         Linear(*np.zeros((4, 2)), slope=np.ones((2, 1)), intercept=np.ones(1))
+    with pytest.raises(InvalidParameterError, match="shape"):
+        Linear(*np.ones((4, 2)), slope=np.ones(2), intercept=np.ones(1))
     with pytest.raises(InvalidParameterError, match="as many"):
         Linear(*np.ones((4, 3)), slope=np.ones((2, 1)), intercept=np.ones(1))

@@ -47,7 +47,8 @@ def factors_of(network, data):
 
 
 def shrink(network, data, loss, forest_loss):
-    return shrinking.shrink(network, ((network, data.validation),), data, loss, forest_loss)
+    said = guard.validation_output(network, data)
+    return shrinking.shrink(network, ((network, data.validation),), said, data, loss, forest_loss)
 
 
 @pytest.mark.parametrize("training", ["independent", "joint"])

@@ -48,6 +48,11 @@ class Rows(NamedTuple):
     end: Any  # int64 (blocks,)
 
 
+def middle_of(begin, end):  # type: ignore[no-untyped-def]
+    """Return where the second half of each block's entries begins; of an odd number the first has one more."""
+    return (begin + end + 1) // 2
+
+
 class Weights(NamedTuple):
     """What changes in training."""
 

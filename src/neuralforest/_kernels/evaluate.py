@@ -4,7 +4,7 @@ import numpy as np
 
 from neuralforest._kernels import output
 from neuralforest._kernels._jit import absent, kernel
-from neuralforest._kernels.arguments import Weights, compiled_offsets
+from neuralforest._kernels.arguments import Weights, compiled_offsets, middle_of
 from neuralforest._kernels.epoch import JUDGE, forward_block, train_epoch
 from neuralforest._kernels.lanes import LANES
 
@@ -44,7 +44,7 @@ def add_losses(structure, rows, parameters, plan, scratch, tiles, blocks, part0,
     """
     n = rows.end - rows.begin
     parts = np.arange(PARTS + 1)[:, None]
-    halves = np.minimum((n + 1) // 2 * parts, n)
+    halves = np.minimum(middle_of(0, n) * parts, n)
     cuts = halves if len(n) > 1 else np.minimum(-(-n // LANES) * parts // PARTS * LANES, n)
     weights = Weights(parameters, parameters, parameters, parameters, np.zeros(len(n), np.int64))
     for part in range(part0, part1):

@@ -190,7 +190,7 @@ def _summary(
     lines = [
         f"{arguments.out}: {task} of {model.target!r}, {n_rows} rows, {len(model.columns)} columns, {seconds:.1f} s",
         *([f"columns of texts, encoded in alphabetical order: {listed(texts)}"] if texts else []),
-        "on validation rows, which neither learnt from, and which chose the best epoch:",
+        "on validation rows, which neither learnt from, and which had a part in choosing:",
         comparison(*scores["validation"]),
     ]
     if model.model.network_.hard.all() and not model.model.network_.companions:

@@ -47,7 +47,7 @@ def describe(model: Any) -> dict[str, Any]:
         "connectivity": None if soft is None else soft.connectivity,
         "contrast": None if soft is None else list(soft.contrast),
         "trees kept as they were": int(network.hard.sum()) if network.n_blocks == e.n_trees else None,
-        "beside them": {str(each): round(each.share, 4) for each in network.companions} or None,
+        "beside them": [f"{each} ({each.share:.4f})" for each in network.companions] or None,
         "columns": None if table is None else [_column(column) for column in table.columns],
         "scores": None,
     }

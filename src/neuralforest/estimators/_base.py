@@ -182,33 +182,35 @@ class NeuralForest(BaseEstimator):
         data = self._training_data(network, table, split)
         settings = self._settings(seeds[2], data)
         trained, self.contrast_ = self._train_contrasts(network, data, table, split, settings)
-        judged, self._beside = trained.judged, None
+        self._beside = None
         if not (alone or trained.interrupted):
-            trained, judged = self._with_companion(trained, judged, data, table, split, seeds[3])
-        return self._keep(trained, data, judged, started)
+            trained = self._with_companions(trained, data, table, split, seeds[3])
+        return self._keep(trained, data, started)
 
-    def _with_companion(
-        self, trained: Trained, own: Judged, data: TrainingData, table: Table, split: Split, seed: int
-    ) -> tuple[Trained, Judged]:
+    def _with_companions(self, trained: Trained, data: TrainingData, table: Table, split: Split, seed: int) -> Trained:
         """Put others beside the network, with the shares that they deserve."""
         loss = self._resolved_loss(trained.network)
         if loss.name not in ("squared_error", "log_loss") or not forests.can_be_bagged(table):
-            return trained, own
+            return trained
         try:
             fitted = candidates(self._classifier, data, table, split, seed, self.n_jobs)
-            choice = companions.choose(trained.network, fitted, own, data, loss)
+            choice = companions.choose(trained.network, fitted, trained.judged, data, loss)
         except KeyboardInterrupt:
             warnings.warn(
                 "the fit was interrupted while companions of the network were fitted, which is kept without them",
                 ConvergenceWarning,
                 stacklevel=4,
             )
-            return trained._replace(interrupted=True), own
+            return trained._replace(interrupted=True)
         if choice is None:
-            return trained, own
+            return trained
         self._beside = choice.beside
-        trained = trained._replace(validation_loss=choice.loss, forest_loss=choice.forest_loss)
-        return trained._replace(network=choice.network), choice.judged
+        return trained._replace(
+            network=choice.network,
+            judged=choice.judged,
+            validation_loss=choice.loss,
+            forest_loss=choice.forest_loss,
+        )
 
     def _resolved_loss(self, network: ForestNetwork) -> Loss:
         return resolve_loss(self.loss, self.loss_parameter, network.ensemble)
@@ -232,12 +234,12 @@ class NeuralForest(BaseEstimator):
         beside, alone = self.network_.companions, self.network_.with_companions()
         with reporting(self.callback, self.verbose, settings.max_epochs) as callback:
             trained = self._train(alone, data, settings, callback, self._checkpoint(f".{before.n_epochs}"))
-        judged, loss = trained.judged, trained.validation_loss
         if beside and self._beside is not None and self._beside.digest == companions.digest_of(data):
-            judged = companions.mixed(judged, self._beside.judged, 1 - self.network_.own_share)
+            judged = companions.mixed(trained.judged, self._beside.judged, 1 - self.network_.own_share)
             loss = guard.judged_loss(trained.network, judged, data, self._resolved_loss(trained.network))
-        trained = trained._replace(network=trained.network.with_companions(beside), validation_loss=loss)
-        return self._keep(trained._replace(history=before.followed_by(trained.history)), data, judged, started)
+            trained = trained._replace(judged=judged, validation_loss=loss)
+        network, history = trained.network.with_companions(beside), before.followed_by(trained.history)
+        return self._keep(trained._replace(network=network, history=history), data, started)
 
     def _settings(self, seed: int, data: TrainingData) -> Settings:
         return Settings(
@@ -341,13 +343,13 @@ class NeuralForest(BaseEstimator):
             shrink=self.standardize and not keep_last,
         )
 
-    def _keep(self, trained: Trained, data: TrainingData, judged: Judged, started: float) -> Self:
+    def _keep(self, trained: Trained, data: TrainingData, started: float) -> Self:
         """Set what a fit leaves behind."""
         self.network_ = trained.network
         self.history_ = trained.history
         self.forest_loss_ = trained.forest_loss
         self.validation_loss_ = trained.validation_loss
-        self._after_fit(data, judged)
+        self._after_fit(data, trained.judged)
         if self.verbose:
             say(summary(self, trained, time.perf_counter() - started))
         return self

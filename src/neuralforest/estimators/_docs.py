@@ -34,7 +34,7 @@ max_epochs : int or "auto"
     Passes over the rows; "auto" makes about 4,000 steps, in 5 to 200 epochs.
 companion : {{"auto", None}}
     "auto" puts others beside the network of the default forest, which are not trained, and gives each the share of the
-    prediction that is best on rows it has not seen, often none: deep trees, and for numbers boosted trees and a linear
+    prediction that is best on rows it has not seen, often none: deep trees, boosted trees and, for numbers, a linear
     function. A forest that was given stays alone, as do several targets, weights and other losses than the usual, and a
     fit that a callback or Ctrl-C ended. Companions stay as they are in `partial_fit`: for a stream of new rows, None is
     better, which turns them off.

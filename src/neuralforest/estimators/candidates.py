@@ -61,13 +61,18 @@ def candidates(
 ) -> Iterator[Candidate]:
     """Fit all that may stand beside a network of one target, one after the other."""
     yield deep_trees(classifier, data, table, split, seed, n_jobs)
-    classes, counts = np.unique(table.target[split.fit], return_counts=True) if classifier else ((), len(split.fit))
-    if np.min(counts) < 2 * _FOLDS or len(classes) > _MOST_CLASSES:
+    if not _can_be_folded(classifier, table.target[split.fit]):
         return
     folds = _Folds.of(classifier, data, table, split, seed)
     yield boosted_trees(classifier, folds, seed, n_jobs)
     if not classifier and len(folds.learnt[0]) * folds.X.shape[1] * min(folds.X.shape) <= _MOST_PRODUCTS:
         yield linear_function(folds)
+
+
+def _can_be_folded(classifier: bool, target: NDArray[Any]) -> bool:
+    """Return whether there are enough rows for five folds, of every class, and not too many classes."""
+    counts = np.unique(target, return_counts=True)[1] if classifier else np.array([len(target)])
+    return bool(counts.min() >= 2 * _FOLDS and len(counts) <= _MOST_CLASSES)
 
 
 def deep_trees(

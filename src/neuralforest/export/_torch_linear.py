@@ -1,11 +1,11 @@
 """A linear function beside the network as a torch module: constant, with a gradient for its rows."""
 
+from dataclasses import fields
+
 import torch
 from torch import Tensor, nn
 
 from neuralforest.companion import Linear
-
-_PARTS = ("low", "high", "center", "scale", "slope", "intercept")
 
 
 class LinearFunction(nn.Module):
@@ -14,8 +14,8 @@ class LinearFunction(nn.Module):
     def __init__(self, linear: Linear, compare_dtype: torch.dtype) -> None:
         super().__init__()
         self.compare_dtype = compare_dtype
-        for name in _PARTS:
-            self.register_buffer(name, torch.tensor(getattr(linear, name)))
+        for part in fields(linear):
+            self.register_buffer(part.name, torch.tensor(getattr(linear, part.name)))
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the function, (rows, outputs); see `Linear.output`."""

@@ -1,8 +1,8 @@
 """A ForestNetwork as arrays and JSON, and back: it has passed the checks of TreeEnsemble, and those below."""
 
+import dataclasses
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any, get_args
 
 import numpy as np
@@ -20,7 +20,7 @@ _OFFSETS = ("first_split", "first_leaf")
 _WORDS = {"aggregation": get_args(Aggregation), "link": get_args(Link), "compare_dtype": get_args(CompareDtype)}
 _BESIDE = "companion.{}."
 _BESIDE_2 = "companion."  # in files of format 2, which hold one companion at most: a mean of trees
-_LINEAR = ("low", "high", "center", "scale", "slope", "intercept")
+_LINEAR = tuple(part.name for part in dataclasses.fields(Linear))
 _SOFT_WORDS = {"training": get_args(Training), "connectivity": get_args(Connectivity)}
 
 
@@ -52,7 +52,7 @@ def _store_companion(companion: Companion, number: int, arrays: Arrays) -> str:
         arrays.update({prefix + name: getattr(companion.source, name) for name in _LINEAR})
         return "linear"
     _store_trees(companion.source, arrays, prefix)  # all else they have in common with the network's own
-    return companion.source.aggregation
+    return f"{companion.source.aggregation} {companion.source.link}"
 
 
 def _store_trees(e: TreeEnsemble, arrays: Arrays, prefix: str = "") -> None:
@@ -67,7 +67,7 @@ def restore_network(fields: Fields, arrays: ArrayFields) -> ForestNetwork:
     kinds = fields.texts("companions") if "companions" in fields else None
     prefixes = {_BESIDE.format(number): kind for number, kind in enumerate(kinds or [])}
     if _BESIDE_2 + "share" in arrays:
-        prefixes = {_BESIDE_2: "mean"}
+        prefixes = {_BESIDE_2: "mean identity"}
     companions = tuple(_restore_companion(kind, prefix, arrays, ensemble) for prefix, kind in prefixes.items())
     fields.close()
     with _refused():
@@ -106,14 +106,12 @@ def _restore_companion(kind: str, prefix: str, arrays: ArrayFields, e: TreeEnsem
         parts = {name: arrays.finite(prefix + name, np.float64, shapes.get(name, (e.n_features,))) for name in _LINEAR}
         with _refused():
             return Companion(Linear(**parts), share)
-    if kind not in get_args(Aggregation):
-        raise ModelFileError(f"a companion must be linear, or a mean or sum of trees, got {kind!r:.80}")
-    trees = _restore_trees(arrays, prefix)
-    link: Link = "identity"
-    if kind == "sum" and e.classes is not None:
-        link = "logit" if trees["value"].shape[1] == 1 else "softmax"
+    aggregation, _, link = kind.partition(" ")
+    if aggregation not in _WORDS["aggregation"] or link not in _WORDS["link"]:
+        raise ModelFileError(f"a companion must be linear, or a mean or sum of trees and its link, got {kind!r:.80}")
+    trees: dict[str, Any] = _restore_trees(arrays, prefix) | {"aggregation": aggregation, "link": link}
     with _refused():
-        return Companion(replace(e, **trees, aggregation=kind, link=link), share)  # type: ignore[arg-type]
+        return Companion(dataclasses.replace(e, **trees), share)
 
 
 @contextmanager

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from neuralforest._kernels.arguments import Rows
+from neuralforest._kernels.arguments import Rows, middle_of
 from neuralforest.exceptions import InvalidParameterError
 from neuralforest.network import ForestNetwork
 
@@ -46,8 +46,8 @@ class BlockRows:
 
     @property
     def halves(self) -> "tuple[BlockRows, BlockRows]":
-        """The first half of every block's rows, and the second; of an odd number the first has one more."""
-        middle = (self.begin + self.end + 1) // 2
+        """The first half of every block's rows, and the second."""
+        middle = middle_of(self.begin, self.end)
         return replace(self, end=middle), replace(self, begin=middle)
 
     @property

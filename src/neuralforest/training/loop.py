@@ -118,7 +118,7 @@ def _guarded(
     better = in_any_case or (
         max(honest.measured, whole.measured) < forest.measured and whole.expected < forest.expected
     )
-    shrunk = shrinking.shrink(trained, judges, data, loss, forest.measured) if shrink else None
+    shrunk = shrinking.shrink(trained, judges, judged, data, loss, forest.measured) if shrink else None
     if shrunk is not None:
         said = guard.validation_output(shrunk[0], data, n_jobs)
         if guard.judged_loss(trained, said, data, loss) <= forest.measured:

@@ -19,14 +19,14 @@ _LEAST = 0.01  # of what was said is left, so that the order of predictions stay
 
 
 def shrink(
-    network: ForestNetwork, judges: Judges, data: TrainingData, loss: Loss, forest_loss: float
+    network: ForestNetwork, judges: Judges, judged: Judged, data: TrainingData, loss: Loss, forest_loss: float
 ) -> tuple[ForestNetwork, Judged] | None:
     """Return a network that says no more than it knows, and what it says; None where it should stay as it is.
 
     The loss may rise, but not above the forest's. Blocks that were kept as their trees become soft: a tree cannot be
     shrunk and stay what it is.
     """
-    factor = shrink_factors(network, guard.output_of(judges, data), data)
+    factor = shrink_factors(network, judged, data)
     if (factor == 1.0).all():
         return None
     judged = guard.output_of(tuple((_scaled(judge, factor), rows) for judge, rows in judges), data)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuralforest import _parallel
-from neuralforest._kernels.arguments import Plan, Rows, Scratch, Structure, Tiles
+from neuralforest._kernels.arguments import Plan, Rows, Scratch, Structure, Tiles, middle_of
 from neuralforest._kernels.epoch import train_epoch
 from neuralforest._kernels.evaluate import PARTS, add_losses
 from neuralforest.network import ForestNetwork
@@ -110,7 +110,7 @@ class Trainer:
         self.run(work, tasks)
         totals = np.concatenate([[0.0], np.cumsum(self.validation.weight, dtype=np.float64)])
         begin, end = self.validation.begin, self.validation.end
-        first, second = np.diff(totals[[begin, (begin + end + 1) // 2, end]], axis=0)
+        first, second = np.diff(totals[[begin, middle_of(begin, end), end]], axis=0)
         weights = np.array([first + second, first, second])
         halves = np.full((2, n_blocks), np.nan) if self.joint else sums[:, :2].T
         with np.errstate(invalid="ignore"):  # a block without validation rows: 0 / 0
