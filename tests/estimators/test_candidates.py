@@ -12,6 +12,7 @@ import neuralforest as nf
 from neuralforest.companion import Linear
 from neuralforest.estimators import candidates
 from neuralforest.estimators.companion import best_share
+from neuralforest.estimators.folds import Folds
 from neuralforest.training.guard import Judged
 
 
@@ -68,7 +69,7 @@ def test_a_single_row_gives_nobody_a_share():
 def test_the_digits_of_a_line_do_not_depend_on_threads():
     X, y = line(700, 300)
     learnt, unseen = zip(*KFold(5).split(X), strict=True)
-    folds = candidates._Folds(X, y, 0.0, 1.0, np.ones(700), list(learnt), list(unseen), np.arange(0))
+    folds = Folds(X, y, 0.0, 1.0, np.ones(700), list(learnt), list(unseen), np.arange(0))
     slopes = []
     for threads in (1, 2, 4):
         with threadpool_limits(threads):

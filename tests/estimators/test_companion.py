@@ -23,9 +23,9 @@ import neuralforest as nf
 from neuralforest.cli import main
 from neuralforest.companion import Companion, Linear
 from neuralforest.ensemble import TreeEnsemble
-from neuralforest.estimators import candidates, companion
-from neuralforest.estimators.candidates import Candidate
+from neuralforest.estimators import companion
 from neuralforest.estimators.companion import best_share, choose, mixed
+from neuralforest.estimators.folds import Candidate
 from neuralforest.exceptions import ConvergenceWarning, InvalidParameterError, ModelFileError
 from neuralforest.persistence import _container
 from neuralforest.training import BlockRows, TrainingData
@@ -68,23 +68,15 @@ def test_a_prediction_is_the_mean_of_network_and_companions_by_their_shares(mode
     assert_allclose(says(network, X), expected, rtol=1e-12, atol=1e-12)
 
 
-def test_boosted_trees_stand_beside_a_regressor_exactly_as_they_were_fitted(monkeypatch):
-    """The companion is the mean of the five models, row by row, although it compares in float32."""
-    models = []
-    fit = candidates.HistGradientBoostingRegressor.fit
-    monkeypatch.setattr(
-        candidates.HistGradientBoostingRegressor, "fit", lambda self, *rows: models.append(self) or fit(self, *rows)
-    )
+def test_steps_of_a_few_features_among_many_are_left_to_boosted_trees():
     rng = np.random.default_rng(0)
     X = rng.uniform(size=(400, 20))
     y = np.floor(8 * X[:, 0]) * np.floor(3 * X[:, 1]) + 0.1 * rng.normal(size=400)
     network = nf.NeuralForestRegressor(max_epochs=1, random_state=0).fit(X, y).network_
-    boosted = next(each.source for each in network.companions if each.source.aggregation == "sum")
-    X = np.concatenate([rng.uniform(size=(500, 20)), X]).astype(np.float32)
-    n_trees = boosted.n_trees // 5
-    said = [list(each.staged_predict(X))[n_trees - 1] for each in models[-5:]]
-    expected = y.mean() + y.std() * np.mean(said, axis=0)  # they are fitted in units of the spread
-    assert_allclose(nf.convert(boosted).predict(X), expected, rtol=1e-12, atol=1e-12)
+    boosted = max(network.companions, key=lambda each: each.share)
+    assert boosted.source.aggregation == "sum"
+    assert boosted.share > 0.5
+    assert np.corrcoef(nf.convert(boosted.source).predict(X), y)[0, 1] > 0.98
 
 
 @pytest.mark.parametrize("labels", [("no", "yes"), ("a", "b", "c")])

@@ -6,7 +6,7 @@ from neuralforest._kernels._jit import kernel, part
 
 
 @part
-def _mix(state):  # type: ignore[no-untyped-def]
+def mix(state):  # type: ignore[no-untyped-def]
     """Return 64 well-mixed bits of a counter (the finalizer of splitmix64)."""
     z = state
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -18,13 +18,13 @@ def _mix(state):  # type: ignore[no-untyped-def]
 def shuffle(order, seed, epoch, block):  # type: ignore[no-untyped-def]
     """Fill `order` with a random permutation of 0, 1, ..., len(order) - 1."""
     step = np.uint64(0x9E3779B97F4A7C15)
-    state = _mix(np.uint64(seed) + step)  # one after the other: seed 1 in epoch 0 is not seed 0 in epoch 1
-    state = _mix(state + np.uint64(epoch))
-    state = _mix(state + np.uint64(block))
+    state = mix(np.uint64(seed) + step)  # one after the other: seed 1 in epoch 0 is not seed 0 in epoch 1
+    state = mix(state + np.uint64(epoch))
+    state = mix(state + np.uint64(block))
     for i in range(len(order)):
         order[i] = i
     for i in range(len(order) - 1, 0, -1):
         state += step
-        bits = _mix(state) >> np.uint64(32)
+        bits = mix(state) >> np.uint64(32)
         j = np.int64((bits * np.uint64(i + 1)) >> np.uint64(32))
         order[i], order[j] = order[j], order[i]

@@ -5,6 +5,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -193,7 +194,8 @@ class NeuralForest(BaseEstimator):
         if loss.name not in ("squared_error", "log_loss") or not forests.can_be_bagged(table):
             return trained
         try:
-            fitted = candidates(self._classifier, data, table, split, seed, self.n_jobs)
+            hopeful = partial(companions.may_help, trained.judged, y=data.y)
+            fitted = candidates(self._classifier, data, table, split, seed, self.n_jobs, hopeful)
             choice = companions.choose(trained.network, fitted, trained.judged, data, loss)
         except KeyboardInterrupt:
             warnings.warn(

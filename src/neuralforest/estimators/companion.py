@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuralforest.companion import Companion
-from neuralforest.estimators.candidates import Candidate
+from neuralforest.estimators.folds import Candidate
 from neuralforest.network import ForestNetwork
 from neuralforest.training import TrainingData, guard
 from neuralforest.training.guard import Judged
@@ -89,27 +89,38 @@ def _offers(
     return offers
 
 
+def may_help(own: Judged, other: Judged, y: NDArray[np.float64]) -> bool:
+    """Return whether the other may deserve a share, as far as these rows can tell."""
+    share, error = _share(own, other, y)
+    return share + 2 * error >= _LEAST
+
+
 def best_share(own: Judged, other: Judged, y: NDArray[np.float64], sure: float = _SURE) -> float:
     """Return the share of the other with which the squared error is least; 0 unless it is `sure` standard errors above.
 
     The errors are those of the mean over all trees: the noise of the few that judge a row is taken out.
     """
+    share, error = _share(own, other, y)
+    return min(share, _MOST) if share > max(sure * error, 0.0) else 0.0
+
+
+def _share(own: Judged, other: Judged, y: NDArray[np.float64]) -> tuple[float, float]:
+    """Return the share of the other with which the squared error is least, and its standard error."""
     rows = np.intersect1d(own.row, other.row, assume_unique=True)
     own, other = own.on(rows), other.on(rows)
     towards, missing = other.output - own.output, y[own.row] - own.output
     unit = np.abs(missing).max(initial=0.0)  # squares of large numbers would be infinite
     if len(rows) < _FEWEST_ROWS or not unit > 0:
-        return 0.0
+        return 0.0, 0.0
     weight, towards, missing = own.weight[:, None], towards / unit, missing / unit
     own_noise, other_noise = own.noise / unit / unit, other.noise / unit / unit
     gain = (weight * (towards * missing - own_noise)).sum()
     distance = (weight * (towards**2 - own_noise - other_noise)).sum()
-    if not (gain > 0 and distance > 0):
-        return 0.0
+    if not distance > 0:
+        return 0.0, 0.0
     share = gain / distance
     rest = (weight * towards * (missing - share * towards)).sum(axis=1)  # of several columns, one number a row
-    error = np.sqrt((rest**2).sum()) / distance
-    return float(min(share, _MOST)) if share > sure * error else 0.0
+    return float(share), float(np.sqrt((rest**2).sum()) / distance)
 
 
 def mixed(own: Judged, other: Judged, share: float) -> Judged:
