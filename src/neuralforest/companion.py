@@ -88,7 +88,7 @@ class Companion:
 
     def __str__(self) -> str:
         if isinstance(self.source, Linear):
-            return "a linear function"
+            return "a linear function" if self.source.slope.any() else "the mean"
         return f"{self.source.n_trees} {'deep' if self.source.aggregation == 'mean' else 'boosted'} trees"
 
 

@@ -280,7 +280,8 @@ def test_the_default_forest_is_ours():
 
 
 @pytest.mark.parametrize(
-    ("rows", "trees", "leaves"), [(20, 60, 16), (400, 60, 60), (600, 41, 73), (1_000, 30, 94), (10_000, 30, 96)]
+    ("rows", "trees", "leaves"),
+    [(20, 60, 16), (400, 37, 60), (600, 25, 64), (1_000, 15, 64), (3_200, 12, 80), (10_000, 12, 96)],
 )
 def test_more_rows_get_fewer_and_larger_trees(rows, trees, leaves):
     grown = forests.default_forest(False, rows, 6)
@@ -288,7 +289,14 @@ def test_more_rows_get_fewer_and_larger_trees(rows, trees, leaves):
     assert (grown.max_samples, grown.bootstrap) == (0.8 if rows <= 500 else 0.9, False)
     assert grown.estimator.max_features == 1 / 3
     assert forests.default_forest(False, rows, 5).estimator.max_features == 1.0
-    assert forests.default_forest(True, rows, 6).n_estimators == min(60, max(30, 50_000 // rows))
+    assert forests.default_forest(True, rows, 6).n_estimators == min(60, max(20, 50_000 // rows))
+
+
+def test_many_features_get_more_and_larger_trees():
+    grown = forests.default_forest(False, 1_500, 101)
+    assert (grown.n_estimators, grown.estimator.max_leaf_nodes) == (30, 96)
+    grown = forests.default_forest(True, 1_500, 25)
+    assert (grown.n_estimators, grown.estimator.max_leaf_nodes) == (33, 64)
 
 
 @BOTH
@@ -302,11 +310,21 @@ def test_weights_and_several_targets_get_a_random_forest(classifier):
 
 
 @pytest.mark.parametrize(
-    ("rows", "batch", "epochs"), [(32 * 100, 32, 40), (100, 32, 200), (32 * 2_000, 32, 5), (3_200, 64, 80)]
+    ("rows", "leaves", "batch", "epochs"),
+    [
+        (3_200, 96, 32, 40),
+        (3_200, 80, 32, 48),
+        (3_200, 64, 32, 60),
+        (3_200, 2, 32, 60),
+        (3_200, 1_000, 32, 40),
+        (3_200, 64, 64, 120),
+        (100, 64, 32, 400),
+        (64_000, 64, 32, 5),
+    ],
 )
-def test_automatic_epochs_make_4000_steps(rows, batch, epochs):
+def test_automatic_epochs_make_more_steps_of_smaller_trees(rows, leaves, batch, epochs):
     own = BlockRows.shared(np.arange(rows), np.ones(rows), 3)
-    assert enough_epochs(TrainingData(np.zeros((rows, 1)), np.zeros((rows, 1)), own, own), batch) == epochs
+    assert enough_epochs(TrainingData(np.zeros((rows, 1)), np.zeros((rows, 1)), own, own), leaves, batch) == epochs
 
 
 @BOTH

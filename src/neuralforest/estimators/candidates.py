@@ -6,29 +6,23 @@ trees find steps and few features among many; of few noisy rows a line says more
 
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
-from sklearn.ensemble import BaggingClassifier, BaggingRegressor
 from sklearn.linear_model import RidgeCV
-from sklearn.tree import ExtraTreeClassifier, ExtraTreeRegressor
 from threadpoolctl import threadpool_limits  # which scikit-learn depends on
 
 from neuralforest.companion import Linear
-from neuralforest.convert import convert
-from neuralforest.estimators import forests
 from neuralforest.estimators.boosting import boosted_trees
-from neuralforest.estimators.folds import MOST_ROWS, N_FOLDS, Candidate, Folds
+from neuralforest.estimators.deep import deep_trees
+from neuralforest.estimators.folds import N_FOLDS, Candidate, Folds
 from neuralforest.estimators.scaling import center_and_spread
 from neuralforest.estimators.table import Table
 from neuralforest.estimators.validation import Split
-from neuralforest.training import TrainingData, guard
+from neuralforest.training import TrainingData
 from neuralforest.training.guard import Judged
 
-_MANY_ROWS = 2_000  # of which a twentieth is enough to judge a tree; log loss needs more trees that judge a row
 _MOST_CLASSES = 20
 _MOST_PRODUCTS = 2e9  # rows x features x the fewer of both: what a ridge regression takes, a few seconds
 _RIDGES = np.logspace(-1, 4, 11)
@@ -51,7 +45,9 @@ def candidates(
     hopeful : function
         Says whether a candidate that has said this on unseen rows may be worth having. What is not is given up early.
     """
-    yield deep_trees(classifier, data, table, split, seed, n_jobs)
+    deep = deep_trees(classifier, data, table, split, seed, n_jobs, hopeful)
+    if deep is not None:
+        yield deep
     if not _can_be_folded(classifier, table.target[split.fit]):
         return
     folds = Folds.of(classifier, data, table, split, seed)
@@ -66,26 +62,6 @@ def _can_be_folded(classifier: bool, target: NDArray[Any]) -> bool:
     """Return whether there are enough rows for five folds, of every class, and not too many classes."""
     counts = np.unique(target, return_counts=True)[1] if classifier else np.array([len(target)])
     return bool(counts.min() >= 2 * N_FOLDS and len(counts) <= _MOST_CLASSES)
-
-
-def deep_trees(
-    classifier: bool, data: TrainingData, table: Table, split: Split, seed: int, n_jobs: int | None
-) -> Candidate:
-    """Grow trees with random thresholds until their leaves are pure."""
-    forest = forests.prepare_forest(_deep_forest(classifier, table.n_rows), seed, n_jobs)
-    forests.grow(forest, table, split.fit, None)
-    trees = convert(forest)
-    _, unseen = split.training_rows(table, forest, trees.n_blocks)
-    return Candidate(trees.ensemble, guard.validation_output(trees, replace(data, validation=unseen)))
-
-
-def _deep_forest(classifier: bool, n_rows: int) -> BaseEstimator:
-    n_trees = int(np.clip(500_000 / n_rows, 50, 100))
-    share = 0.95 if n_rows > _MANY_ROWS and not classifier else forests.share_of_rows(n_rows)
-    share = min(share, MOST_ROWS / n_rows)
-    if classifier:
-        return BaggingClassifier(ExtraTreeClassifier(), n_trees, max_samples=share, bootstrap=False)
-    return BaggingRegressor(ExtraTreeRegressor(), n_trees, max_samples=share, bootstrap=False)
 
 
 def linear_function(folds: Folds) -> Candidate:

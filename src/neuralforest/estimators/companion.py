@@ -7,17 +7,19 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from neuralforest.companion import Companion
+from neuralforest.companion import Companion, Linear
 from neuralforest.estimators.folds import Candidate
 from neuralforest.network import ForestNetwork
 from neuralforest.training import TrainingData, guard
 from neuralforest.training.guard import Judged
 from neuralforest.training.losses import Loss
+from neuralforest.training.shrinking import STEPS, shrink_factors
 
 _LEAST = 0.05  # a smaller share is not worth the memory
 _FEWEST_ROWS = 10  # that can tell which of two is better
 _MOST = 0.95  # so that what deep trees call impossible stays possible
 _SURE = 1.0  # standard errors that a share must be above 0
+_SURE_OF_ITSELF = 2.0  # the same beside the mean of the target: who knows nothing does not help by chance
 _SURE_OF_CLASSES = 2.0  # shares are the best ones for squared errors, and log loss punishes more
 
 
@@ -49,9 +51,12 @@ def choose(
     own : Judged
         What the network says on validation rows.
     """
-    said, left = own, list(candidates)
+    mean, before = _mean(network, data, own), guard.validation_output(guard.all_hard(network), data)
+    said, left = own, [each for each in candidates if best_share(mean.judged, each.judged, data.y, _SURE_OF_ITSELF)]
     chosen: list[Companion] = []
     beside: Judged | None = None
+    if share := _share_of_the_mean(network, mean.judged, own, before, data, loss):
+        said, chosen, beside = mixed(own, mean.judged, share), [Companion(mean.source, share)], mean.judged
     while offers := _offers(network, said, left, data, loss):
         _, place, share = min(offers)
         candidate = left.pop(place)
@@ -62,11 +67,36 @@ def choose(
         beside = candidate.judged if beside is None else mixed(beside, candidate.judged, share / total)
     if beside is None:
         return None
-    before = guard.validation_output(guard.all_hard(network), data)
     forest_loss, after = (guard.judged_loss(network, each.on(said.row), data, loss) for each in (before, said))
     if after > forest_loss:
         return None
     return Choice(network.with_companions(tuple(chosen)), said, after, forest_loss, Beside(beside, digest_of(data)))
+
+
+def _mean(network: ForestNetwork, data: TrainingData, own: Judged) -> Candidate:
+    """Return the mean of the target as a function that does not depend on the features."""
+    rows, n_features = np.unique(data.fit.row), network.ensemble.n_features
+    nothing, one = np.zeros(n_features), np.ones(n_features)
+    center = data.y[rows].mean(axis=0)
+    source = Linear(nothing, nothing, nothing, one, np.zeros((n_features, len(center))), center)
+    output = source.output(data.X[own.row])
+    return Candidate(source, Judged(own.row, output, own.weight, np.zeros_like(output)))
+
+
+def _share_of_the_mean(
+    network: ForestNetwork, mean: Judged, own: Judged, before: Judged, data: TrainingData, loss: Loss
+) -> float:
+    """Return how much of the prediction the mean of the target should be, where trees say more than they know.
+
+    Networks have been shrunk already. The loss must not rise above that of the trees.
+    """
+    if loss.name != "squared_error" or network.soft is None or not network.soft.hard.all():
+        return 0.0
+    (wanted,), forest_loss = shrink_factors(network, own, data), guard.judged_loss(network, before, data, loss)
+    for share in (1.0 - wanted) * np.linspace(1.0, 0.0, STEPS, endpoint=False) if wanted < 1.0 else ():
+        if guard.judged_loss(network, mixed(own, mean, share), data, loss) <= forest_loss:
+            return float(share)
+    return 0.0
 
 
 def digest_of(data: TrainingData) -> str:
@@ -101,23 +131,23 @@ def best_share(own: Judged, other: Judged, y: NDArray[np.float64], sure: float =
     The errors are those of the mean over all trees: the noise of the few that judge a row is taken out.
     """
     share, error = _share(own, other, y)
-    return min(share, _MOST) if share > max(sure * error, 0.0) else 0.0
+    return min(share, _MOST) if share > sure * error else 0.0
 
 
 def _share(own: Judged, other: Judged, y: NDArray[np.float64]) -> tuple[float, float]:
-    """Return the share of the other with which the squared error is least, and its standard error."""
+    """Return the share of the other with which the squared error is least, and its standard error: inf if unknown."""
     rows = np.intersect1d(own.row, other.row, assume_unique=True)
     own, other = own.on(rows), other.on(rows)
     towards, missing = other.output - own.output, y[own.row] - own.output
     unit = np.abs(missing).max(initial=0.0)  # squares of large numbers would be infinite
     if len(rows) < _FEWEST_ROWS or not unit > 0:
-        return 0.0, 0.0
+        return 0.0, np.inf
     weight, towards, missing = own.weight[:, None], towards / unit, missing / unit
     own_noise, other_noise = own.noise / unit / unit, other.noise / unit / unit
     gain = (weight * (towards * missing - own_noise)).sum()
     distance = (weight * (towards**2 - own_noise - other_noise)).sum()
     if not distance > 0:
-        return 0.0, 0.0
+        return 0.0, np.inf
     share = gain / distance
     rest = (weight * towards * (missing - share * towards)).sum(axis=1)  # of several columns, one number a row
     return float(share), float(np.sqrt((rest**2).sum()) / distance)

@@ -21,9 +21,10 @@ def default_forest(classifier: bool, n_rows: int, n_features: int, bootstrap: bo
     """Return the forest that is grown when the user gives none.
 
     Each tree's network learns from the rows that the tree has seen, and the others judge it. The number of leaves grows
-    with the square root of the number of rows, as the theory allows, up to what can be trained in seconds; of large
-    trees on many rows, fewer are enough. A third of the features is tried at every split where there are many; it makes
-    the trees differ, and the networks gain more than the trees lose.
+    with the square root of the number of rows, as the theory allows, up to what can be trained in seconds. Of networks
+    that are trained for long, few are enough, unless there are few rows to judge them. Many features need more leaves,
+    and more trees, which differ more by them. A third of the features is tried at every split where there are many; it
+    makes the trees differ, and the networks gain more than the trees lose.
 
     Parameters
     ----------
@@ -31,9 +32,11 @@ def default_forest(classifier: bool, n_rows: int, n_features: int, bootstrap: bo
         Grow a random forest, with rows drawn with replacement: for weights and for several targets, which bagged trees
         do not take.
     """
-    n_trees, share = int(np.clip((50_000 if classifier else 25_000) / n_rows, 30, 60)), share_of_rows(n_rows)
+    wanted = (50_000 if classifier else 15_000) / n_rows
+    n_trees = int(np.clip(wanted, np.clip(n_features, 20 if classifier else 12, 30), 60))
+    share, n_leaves = share_of_rows(n_rows), min(3 * np.sqrt(n_rows), max(64, np.sqrt(2 * n_rows), n_features))
     shape: dict[str, Any] = {
-        "max_leaf_nodes": int(np.clip(3 * np.sqrt(n_rows), 16, 96)),
+        "max_leaf_nodes": int(np.clip(n_leaves, 16, 96)),
         "max_features": 1 / 3 if n_features >= 6 else 1.0,
     }
     if bootstrap:

@@ -31,10 +31,11 @@ def contrast_pairs(contrast: Any) -> list[tuple[float, float]]:
     return [(float(splits), float(leaves)) for splits, leaves in np.atleast_2d(np.asarray(contrast, np.float64))]
 
 
-def enough_epochs(data: TrainingData, batch_size: int) -> int:
-    """Return how many epochs make 4,000 steps of training, within 5 to 200."""
-    steps = float(np.mean(data.fit.end - data.fit.begin)) / batch_size
-    return int(np.clip(np.ceil(4000 / steps), 5, 200))
+def enough_epochs(data: TrainingData, n_leaves: float, batch_size: int) -> int:
+    """Return how many epochs make 6,000 steps of training, of trees with over 64 leaves 4,000, within 5 to 400."""
+    steps = np.clip(384_000 / n_leaves, 4_000, 6_000)
+    steps_of_an_epoch = float(np.mean(data.fit.end - data.fit.begin)) / batch_size
+    return int(np.clip(np.ceil(steps / steps_of_an_epoch), 5, 400))
 
 
 def _one_of(*names: str) -> Rule:

@@ -120,9 +120,7 @@ def _guarded(
     )
     shrunk = shrinking.shrink(trained, judges, judged, data, loss, forest.measured) if shrink else None
     if shrunk is not None:
-        said = guard.validation_output(shrunk[0], data, n_jobs)
-        if guard.judged_loss(trained, said, data, loss) <= forest.measured:
-            trained, judged, better = *shrunk, True
+        trained, judged, better = *shrunk, True
     return _Kept(*((trained, judged) if better else (trees, of_trees)), forest.measured)
 
 

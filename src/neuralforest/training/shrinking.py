@@ -15,6 +15,8 @@ from neuralforest.training.data import TrainingData
 from neuralforest.training.guard import Judged, Judges
 from neuralforest.training.losses import Loss
 
+STEPS = 10
+"""From shrinking as much as is wanted to not at all."""
 _LEAST = 0.01  # of what was said is left, so that the order of predictions stays
 
 
@@ -23,14 +25,18 @@ def shrink(
 ) -> tuple[ForestNetwork, Judged] | None:
     """Return a network that says no more than it knows, and what it says; None where it should stay as it is.
 
-    The loss may rise, but not above the forest's. Blocks that were kept as their trees become soft: a tree cannot be
-    shrunk and stay what it is.
+    The loss may rise, but not above the forest's: where it would, less is taken away. Blocks that were kept as their
+    trees become soft: a tree cannot be shrunk and stay what it is.
     """
-    factor = shrink_factors(network, judged, data)
-    if (factor == 1.0).all():
-        return None
-    judged = guard.output_of(tuple((_scaled(judge, factor), rows) for judge, rows in judges), data)
-    return (_scaled(network, factor), judged) if guard.judged_loss(network, judged, data, loss) <= forest_loss else None
+    wanted = shrink_factors(network, judged, data)
+    for step in range(0 if (wanted == 1.0).all() else STEPS):
+        factor = wanted + (1.0 - wanted) * step / STEPS
+        shrunk = _scaled(network, factor)
+        judged = guard.output_of(tuple((_scaled(judge, factor), rows) for judge, rows in judges), data)
+        said = guard.validation_output(shrunk, data)
+        if max(guard.judged_loss(network, each, data, loss) for each in (judged, said)) <= forest_loss:
+            return shrunk, judged
+    return None
 
 
 def shrink_factors(network: ForestNetwork, judged: Judged, data: TrainingData) -> NDArray[np.float64]:
