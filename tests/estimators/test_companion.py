@@ -94,8 +94,8 @@ def test_trees_that_say_more_than_they_know_are_mixed_with_the_mean(knows, mixed
     assert (share > 0.5) == mixed_in
     before, after = (guard.judged_loss(network, each, data, loss) for each in (own, mixed(own, mean.judged, share)))
     assert after <= before
-    assert not network.soft.hard.all()
-    assert companion._share_of_the_mean(network, mean.judged, own, own, data, loss) == 0.0
+    soft = network.with_parameters(network.soft.parameters, np.zeros(network.n_blocks, bool))
+    assert companion._share_of_the_mean(soft, mean.judged, own, own, data, loss) == 0.0
 
 
 @pytest.mark.parametrize("labels", [("no", "yes"), ("a", "b", "c")])
