@@ -34,7 +34,7 @@ def run(arguments, **environment):
 
 def run_tests(*tests, **environment):
     tests = [str(HERE / test) for test in tests]
-    return run(["-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", *tests], **environment)
+    return run(["-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-n0", *tests], **environment)
 
 
 IMPORT = """

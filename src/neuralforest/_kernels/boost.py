@@ -61,7 +61,7 @@ class Plan(NamedTuple):
     rate: float
     share_of_rows: float  # that a tree is grown on
     n_tried: int  # features at a split
-    least_weight: float  # of a leaf: the sum of its rows' curvatures
+    fewest_rows: float  # of a leaf, as many as have this sum of curvatures in the mean over all
     penalty: float  # on the squares of a tree's values
     seed: int
 
@@ -88,8 +88,8 @@ def _outputs(loss, score, rows, n, output):  # type: ignore[no-untyped-def]
 
 @part
 def _gradients(loss, y, output, rows, n, column, slope, curvature):  # type: ignore[no-untyped-def]
-    """Fill slope and curvature of the loss of n rows, in the direction of less loss."""
-    own = 1 if loss == LOGISTIC else column  # the class whose probability this is
+    """Fill slope and curvature of the loss of n rows, in the direction of less loss; return the mean curvature."""
+    own, sum_ = 1 if loss == LOGISTIC else column, 0.0  # the class whose probability this is
     for i in range(n):
         row = rows[i]
         said = output[row, column]
@@ -97,6 +97,8 @@ def _gradients(loss, y, output, rows, n, column, slope, curvature):  # type: ign
             slope[row], curvature[row] = y[row] - said, 1.0
         else:
             slope[row], curvature[row] = (1.0 if y[row] == own else 0.0) - said, said * (1.0 - said)
+        sum_ += curvature[row]
+    return sum_ / max(n, 1)
 
 
 @part
@@ -132,7 +134,7 @@ def _sample(table, share, state, rows, others):  # type: ignore[no-untyped-def]
 
 
 @part
-def _best_split(table, plan, rows, slope, curvature, features, state, histogram, leaf, leaves, gain):  # type: ignore[no-untyped-def]
+def _best_split(table, plan, least, rows, slope, curvature, features, state, histogram, leaf, leaves, gain):  # type: ignore[no-untyped-def]
     """Search the best split of a leaf, of features drawn at random; its gain is 0 where there is none.
 
     Slopes and curvatures are summed by bin. Missing values go right, or left.
@@ -141,7 +143,7 @@ def _best_split(table, plan, rows, slope, curvature, features, state, histogram,
     for i in range(first, last):
         total += slope[rows[i]]
         weight += curvature[rows[i]]
-    penalty, least = plan.penalty, plan.least_weight
+    penalty = plan.penalty
     best, gain[leaf] = total * total / (weight + penalty), 0.0
     for tried in range(plan.n_tried if weight >= 2.0 * least else 0):
         state += _STEP
@@ -222,12 +224,16 @@ def _split_leaf(splits, leaves, gain, leaf, n, first, first_other):  # type: ign
 
 
 @part
-def _grow(table, plan, rows, others, slope, curvature, features, state, histogram, waiting, splits, leaves, gain):  # type: ignore[no-untyped-def]
+def _grow(
+    table, plan, least, rows, others, slope, curvature, features, state, histogram, waiting, splits, leaves, gain
+):  # type: ignore[no-untyped-def]
     """Grow one tree, the split with the largest gain first; return how many splits it has."""
     n, new, end = 0, 0, 1  # splits, and the leaves whose best split is to be searched
     while new < end:
         for leaf in range(new, end):
-            state = _best_split(table, plan, rows, slope, curvature, features, state, histogram, leaf, leaves, gain)
+            state = _best_split(
+                table, plan, least, rows, slope, curvature, features, state, histogram, leaf, leaves, gain
+            )
         new = 0
         for leaf in range(1, n + 1):
             new = leaf if gain[leaf] > gain[new] else new
@@ -282,11 +288,25 @@ def boost(table, plan, model, begin, end):  # type: ignore[no-untyped-def]
         for feature in range(len(features)):
             features[feature] = feature
         for column in range(n_scores):
-            _gradients(plan.loss, table.y, output, rows, n, column, slope, curvature)
+            mean = _gradients(plan.loss, table.y, output, rows, n, column, slope, curvature)
+            least = plan.fewest_rows * mean
             leaves[_FIRST, 0], leaves[_FIRST, 1] = 0, n
             leaves[_FIRST_OTHER, 0], leaves[_FIRST_OTHER, 1] = 0, n_others
             n_splits, state = _grow(
-                table, plan, rows, others, slope, curvature, features, state, histogram, waiting, splits, leaves, gain
+                table,
+                plan,
+                least,
+                rows,
+                others,
+                slope,
+                curvature,
+                features,
+                state,
+                histogram,
+                waiting,
+                splits,
+                leaves,
+                gain,
             )
             tree = round_ * n_scores + column
             _keep(model, plan, tree, column, n_splits, rows, others, slope, curvature, splits, leaves)

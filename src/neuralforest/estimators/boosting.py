@@ -39,7 +39,7 @@ def boosted_trees(
         rate=0.05,
         share_of_rows=0.8,
         n_tried=-(-folds.X.shape[1] // 2),
-        least_weight=1.0 if classifier else 5.0,
+        fewest_rows=5.0,
         penalty=1.0,
         seed=seed,
     )

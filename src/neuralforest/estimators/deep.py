@@ -68,12 +68,15 @@ class _Bag(NamedTuple):
 
 
 def _bags(rows: NDArray[np.int64], share: float, n_trees: int, seed: int) -> Iterator[_Bag]:
-    """Leave another part of the rows out for every tree, so that all rows are judged by as many trees."""
+    """Leave another part of the rows out for every two trees, so that all rows are judged by about as many trees.
+
+    By two, because what one tree says does not tell how much of it is noise.
+    """
     random, n_parts = np.random.RandomState(seed), round(1 / (1 - share))
     for number in range(n_trees):
-        if number % n_parts == 0:
+        left_out = number // 2 % n_parts
+        if number % (2 * n_parts) == 0:
             parts = np.array_split(random.permutation(rows), n_parts)
-        left_out = number % n_parts
         yield _Bag(np.concatenate(parts[:left_out] + parts[left_out + 1 :])[:MOST_ROWS], parts[left_out])
 
 
