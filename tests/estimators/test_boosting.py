@@ -155,7 +155,7 @@ def test_the_mean_of_the_models_is_kept_and_does_not_depend_on_threads(n_classes
 
 
 def test_what_gives_no_hope_is_given_up(monkeypatch):
-    monkeypatch.setattr(boosting, "_MOST_TREES", 300)
+    monkeypatch.setattr(boosting, "_MOST_TREES", 400)
     folds = in_folds(*rows(), False)
     asked = []
     assert boosting.boosted_trees(False, folds, 0, 1, lambda judged: bool(asked.append(judged))) is None

@@ -122,3 +122,26 @@ def test_what_gives_no_hope_is_given_up():
     asked = []
     assert grown(*rows(), hopeful=lambda judged: bool(asked.append(judged))) is None
     assert len(asked) == 1
+
+
+def test_a_column_of_one_number_tells_rows_with_it_from_those_without():
+    X, _ = rows()
+    X[:, 0] = np.where(np.arange(300) % 3 == 0, np.nan, 1.0)
+    y = np.isnan(X[:, 0]).astype(float)
+    candidate = grown(X[:, :1], y)
+    assert_array_equal(candidate.source.weight.reshape(-1, 2).sum(axis=1), np.full(100, 240))
+    assert_allclose(candidate.judged.output[:, 0], y, atol=1e-12)
+
+
+def test_trees_of_more_rows_than_one_may_see_see_different_ones(monkeypatch):
+    monkeypatch.setattr(deep, "MOST_ROWS", 50)
+    bags = list(deep._bags(np.arange(1000), 0.9, 20, 0))
+    assert {len(bag.seen) for bag in bags} == {50}
+    assert len(np.unique(np.concatenate([bag.seen for bag in bags]))) > 500
+    assert not any(np.isin(bag.seen, bag.unseen).any() for bag in bags)
+
+
+@pytest.mark.parametrize("n", [1, 2, 9])
+def test_few_rows_with_others_to_judge_have_no_deep_trees(n):
+    X, y = rows(n=n + 20)
+    assert grown(X, y, held_out=20) is None

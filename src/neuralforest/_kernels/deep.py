@@ -21,13 +21,15 @@ def _uniform(state):  # type: ignore[no-untyped-def]
 
 @part
 def _range_of(x, feature, rows, first, last, ends):  # type: ignore[no-untyped-def]
-    """Write the least and the largest number of some rows into `ends`."""
-    low, high = ends[2], -ends[2]  # infinity, of the dtype of x
+    """Write the least and the largest number of some rows into `ends`; return whether some are missing."""
+    low, high, missing = ends[2], -ends[2], False  # infinity, of the dtype of x
     for i in range(_U(first), _U(last)):
         number = x[_U(feature), _U(rows[i])]
         low = number if number < low else low
         high = number if number > high else high
+        missing |= number != number
     ends[0], ends[1] = low, high
+    return missing
 
 
 @part
@@ -124,14 +126,14 @@ def grow(x, value, column, rows, n_tried, seed, flat):  # type: ignore[no-untype
             feature = features[other]
             features[place], features[other] = feature, features[place]
             place += 1
-            _range_of(x, feature, rows, first, last, ends)
-            if ends[0] < ends[1]:
+            missing = _range_of(x, feature, rows, first, last, ends)
+            if ends[0] < ends[1] or (missing and ends[0] == ends[1]):
                 tried += 1
                 state += _STEP
                 chosen[0] = ends[0] + _uniform(state) * (np.float64(ends[1]) - np.float64(ends[0]))
                 threshold = chosen[0] if chosen[0] < ends[1] else ends[0]  # rounding may lead beyond the largest
                 state += _STEP
-                missing_left = _uniform(state) < 0.5
+                missing_left = _uniform(state) < 0.5 and ends[0] < ends[1]
                 kept = _kept(x, feature, threshold, missing_left, rows, first, last, value, column, total, left)
                 if kept > best:
                     best = kept

@@ -16,6 +16,7 @@ from neuralforest.network import ForestNetwork
 from neuralforest.training.guard import Judged
 
 _BLOCK = 100  # rounds between two looks at whether more of them help
+_FIRST_ROUNDS = 300  # that tell whether there is hope: fewer may have learnt too little
 _MOST_TREES = 1000  # of one fold, and of one class when there are two or three; of more classes fewer
 _FEWEST_ROUNDS = 50  # of however many classes
 _LINKS: dict[int, Link] = {boost.SQUARED: "identity", boost.LOGISTIC: "logit", boost.SOFTMAX: "softmax"}
@@ -24,7 +25,7 @@ _LINKS: dict[int, Link] = {boost.SQUARED: "identity", boost.LOGISTIC: "logit", b
 def boosted_trees(
     classifier: bool, folds: Folds, seed: int, n_jobs: int | None, hopeful: Callable[[Judged], bool]
 ) -> Candidate | None:
-    """Boost small trees, as many as are best on unseen rows; return None where the first hundred give no hope.
+    """Boost small trees, as many as are best on unseen rows; return None where the first of them give no hope.
 
     Parameters
     ----------
@@ -60,7 +61,7 @@ def boosted_trees(
             last = min(done + _BLOCK, most)
             run(partial(_further, plan, done, last), list(zip(tables, models, strict=True)))
             best, done = int(np.sum([model.error[:last] for model in models], axis=0).argmin()), last
-            if done == _BLOCK < most and not hopeful(boosted(best + 1).judged):
+            if done == _FIRST_ROUNDS < most and not hopeful(boosted(best + 1).judged):
                 return None
     return boosted(best + 1)
 
@@ -97,7 +98,7 @@ def _edges(numbers: NDArray[np.floating]) -> NDArray[np.floating]:
     if len(different) > boost.MISSING:
         different = np.unique(numbers[np.linspace(0, len(numbers) - 1, boost.MISSING).round().astype(np.int64)])
     below, above = different[:-1], different[1:]
-    middle = below + (above - below) / 2
+    middle = below / 2 + above / 2  # their difference may be too large
     return np.where((below <= middle) & (middle < above), middle, below)  # neighbours may have nothing between them
 
 

@@ -79,7 +79,7 @@ def _mean(network: ForestNetwork, data: TrainingData, own: Judged) -> Candidate:
     nothing, one = np.zeros(n_features), np.ones(n_features)
     center = data.y[rows].mean(axis=0)
     source = Linear(nothing, nothing, nothing, one, np.zeros((n_features, len(center))), center)
-    output = source.output(data.X[own.row])
+    output = np.tile(center, (len(own.row), 1))
     return Candidate(source, Judged(own.row, output, own.weight, np.zeros_like(output)))
 
 
@@ -93,8 +93,8 @@ def _share_of_the_mean(
     if loss.name != "squared_error" or network.soft is None or not network.soft.hard.all():
         return 0.0
     (wanted,), forest_loss = shrink_factors(network, own, data), guard.judged_loss(network, before, data, loss)
-    for share in (1.0 - wanted) * np.linspace(1.0, 0.0, STEPS, endpoint=False) if wanted < 1.0 else ():
-        if guard.judged_loss(network, mixed(own, mean, share), data, loss) <= forest_loss:
+    for share in (1.0 - wanted) * np.linspace(1.0, 0.0, STEPS, endpoint=False):
+        if share >= _LEAST and guard.judged_loss(network, mixed(own, mean, share), data, loss) <= forest_loss:
             return float(share)
     return 0.0
 

@@ -21,6 +21,7 @@ from neuralforest.training.guard import Judged
 
 _MANY_ROWS = 2_000  # of which a twentieth is enough to judge a tree; log loss needs more trees that judge a row
 _FIRST_TREES = 10  # that tell whether there is hope
+_FEWEST_ROWS = 10  # of which a part can be left out
 
 
 def deep_trees(
@@ -39,6 +40,8 @@ def deep_trees(
     hopeful : function
         Says whether a candidate that has said this on unseen rows may be worth having.
     """
+    if len(split.fit) < _FEWEST_ROWS:
+        return None
     target, x = _Target.of(classifier, data, table, split), np.ascontiguousarray(data.X.T)
     n_tried = max(1, int(np.sqrt(len(x)))) if classifier else len(x)
     n_trees = int(np.clip(500_000 / table.n_rows, 50, 100))
@@ -77,7 +80,8 @@ def _bags(rows: NDArray[np.int64], share: float, n_trees: int, seed: int) -> Ite
         left_out = number // 2 % n_parts
         if number % (2 * n_parts) == 0:
             parts = np.array_split(random.permutation(rows), n_parts)
-        yield _Bag(np.concatenate(parts[:left_out] + parts[left_out + 1 :])[:MOST_ROWS], parts[left_out])
+        seen = np.concatenate(parts[:left_out] + parts[left_out + 1 :])
+        yield _Bag(random.permutation(seen)[:MOST_ROWS] if len(seen) > MOST_ROWS else seen, parts[left_out])
 
 
 def _judges(unseen: list[NDArray[np.int64]], table: Table, split: Split) -> BlockRows:
