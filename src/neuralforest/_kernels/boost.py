@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuralforest._kernels._jit import kernel, part
-from neuralforest._kernels.shuffle import mix
+from neuralforest._kernels.shuffle import STEP, mix
 
 MOST_LEAVES = 16
 MISSING = 255
@@ -24,7 +24,6 @@ _MIDDLE, _BEGIN = 0, 1  # of a split: the first leaf of its right child, and of 
 _FIRST, _FIRST_OTHER = 0, 1  # of a leaf: where its rows begin, those that the tree is grown on and others
 _FEATURE, _BIN, _LEFT = 2, 3, 4  # of a split, and of a leaf's best one; missing values go left where the last is 1
 
-_STEP = np.uint64(0x9E3779B97F4A7C15)
 _HALF = np.uint64(32)
 _LEAST_GAIN = 1e-12  # less is rounding
 _TINY = 1e-15  # the least probability whose logarithm is taken
@@ -120,7 +119,7 @@ def _sample(table, share, state, rows, others):  # type: ignore[no-untyped-def]
     """Draw the rows that a tree is grown on; the others, and the unseen ones, follow it nevertheless."""
     n, n_others, limit = 0, 0, np.uint64(share * 2.0**32)
     for row in table.learnt:
-        state += _STEP
+        state += STEP
         if (mix(state) >> _HALF) < limit:
             rows[n] = row
             n += 1
@@ -146,7 +145,7 @@ def _best_split(table, plan, least, rows, slope, curvature, features, state, his
     penalty = plan.penalty
     best, gain[leaf] = total * total / (weight + penalty), 0.0
     for tried in range(plan.n_tried if weight >= 2.0 * least else 0):
-        state += _STEP
+        state += STEP
         place = tried + np.int64(((mix(state) >> _HALF) * np.uint64(len(features) - tried)) >> _HALF)
         feature = features[place]
         features[tried], features[place] = feature, features[tried]
@@ -282,7 +281,7 @@ def boost(table, plan, model, begin, end):  # type: ignore[no-untyped-def]
     splits, leaves = np.zeros((5, MOST_LEAVES), np.int64), np.zeros((5, MOST_LEAVES + 1), np.int64)
     gain = np.empty(MOST_LEAVES)
     for round_ in range(begin, end):
-        state = mix(mix(np.uint64(plan.seed) + _STEP) + np.uint64(round_))
+        state = mix(mix(np.uint64(plan.seed) + STEP) + np.uint64(round_))
         n, n_others, state = _sample(table, plan.share_of_rows, state, rows, others)
         _outputs(plan.loss, model.score, rows, n, output)
         for feature in range(len(features)):

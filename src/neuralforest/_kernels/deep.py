@@ -6,10 +6,9 @@ scikit-learn's extra trees say the same; bagged, they take five times longer on 
 import numpy as np
 
 from neuralforest._kernels._jit import kernel, part
-from neuralforest._kernels.shuffle import mix
+from neuralforest._kernels.shuffle import STEP, mix
 
 _U = np.uint64  # of an index in an inner loop: a signed one is checked for being negative
-_STEP = np.uint64(0x9E3779B97F4A7C15)
 _PURE = 1e-12  # of the squares of the target: less may be rounding, in a leaf whose rows are all the same
 
 
@@ -105,7 +104,7 @@ def grow(x, value, column, rows, n_tried, seed, flat):  # type: ignore[no-untype
     total, left, chosen = np.empty(n_columns), np.empty(n_columns), np.empty(1, x.dtype)
     stack = np.empty((len(rows) + 1, 3), np.int64)  # first and last + 1 of a node's rows, the split that it is right of
     stack[0, 0], stack[0, 1], stack[0, 2], size = 0, len(rows), -1, 1
-    n_splits, n_leaves, state = 0, 0, mix(np.uint64(seed) + _STEP)
+    n_splits, n_leaves, state = 0, 0, mix(np.uint64(seed) + STEP)
     while size > 0:
         size -= 1
         first, last = stack[size, 0], stack[size, 1]
@@ -121,7 +120,7 @@ def grow(x, value, column, rows, n_tried, seed, flat):  # type: ignore[no-untype
             together += total[k] * total[k] / n
         best, tried, place = -1.0, 0, 0
         while squares - together > _PURE * squares and tried < n_tried and place < n_features:
-            state += _STEP
+            state += STEP
             other = place + np.int64(_uniform(state) * (n_features - place))
             feature = features[other]
             features[place], features[other] = feature, features[place]
@@ -129,10 +128,10 @@ def grow(x, value, column, rows, n_tried, seed, flat):  # type: ignore[no-untype
             missing = _range_of(x, feature, rows, first, last, ends)
             if ends[0] < ends[1] or (missing and ends[0] == ends[1]):
                 tried += 1
-                state += _STEP
+                state += STEP
                 chosen[0] = ends[0] + _uniform(state) * (np.float64(ends[1]) - np.float64(ends[0]))
                 threshold = chosen[0] if chosen[0] < ends[1] else ends[0]  # rounding may lead beyond the largest
-                state += _STEP
+                state += STEP
                 missing_left = _uniform(state) < 0.5 and ends[0] < ends[1]
                 kept = _kept(x, feature, threshold, missing_left, rows, first, last, value, column, total, left)
                 if kept > best:

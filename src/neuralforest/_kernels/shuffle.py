@@ -4,6 +4,9 @@ import numpy as np
 
 from neuralforest._kernels._jit import kernel, part
 
+STEP = np.uint64(0x9E3779B97F4A7C15)
+"""What a counter advances by between two of its random numbers."""
+
 
 @part
 def mix(state):  # type: ignore[no-untyped-def]
@@ -17,14 +20,13 @@ def mix(state):  # type: ignore[no-untyped-def]
 @kernel
 def shuffle(order, seed, epoch, block):  # type: ignore[no-untyped-def]
     """Fill `order` with a random permutation of 0, 1, ..., len(order) - 1."""
-    step = np.uint64(0x9E3779B97F4A7C15)
-    state = mix(np.uint64(seed) + step)  # one after the other: seed 1 in epoch 0 is not seed 0 in epoch 1
+    state = mix(np.uint64(seed) + STEP)  # one after the other: seed 1 in epoch 0 is not seed 0 in epoch 1
     state = mix(state + np.uint64(epoch))
     state = mix(state + np.uint64(block))
     for i in range(len(order)):
         order[i] = i
     for i in range(len(order) - 1, 0, -1):
-        state += step
+        state += STEP
         bits = mix(state) >> np.uint64(32)
         j = np.int64((bits * np.uint64(i + 1)) >> np.uint64(32))
         order[i], order[j] = order[j], order[i]

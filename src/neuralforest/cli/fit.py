@@ -59,14 +59,14 @@ def _add_model_arguments(parser: argparse.ArgumentParser) -> None:
         "--trees",
         type=_positive,
         metavar="N",
-        help="trees of the forest, and none beside it (default: 60 to 30, the fewer the more rows there are)",
+        help="trees of the forest, and none beside it (default: 60 to 12, the fewer the more rows there are)",
     )
     parser.add_argument(
         "--epochs",
         type=lambda text: text if text == "auto" else _positive(text),
         default=defaults["max_epochs"],
         metavar="N",
-        help="epochs; auto (default) makes about 4,000 steps",
+        help="epochs; auto (default) makes 4,000 to 6,000 steps",
     )
     for name, choices, text in (
         ("training", ("independent", "joint"), "tree by tree, or all together"),

@@ -12,8 +12,8 @@ forest : estimator, optional
     exclude the validation rows; its parameters are reached by nested names, as in ``forest__max_depth``. Fitted, it is
     used as it is, and it is the caller's business that it has not seen the validation rows; because cloning (in
     GridSearchCV, say) makes a fitted forest an unfitted one, wrap it in ``sklearn.frozen.FrozenEstimator`` there. None
-    grows 60 trees on four fifths of the rows each; of over 500 rows, on nine tenths, and fewer trees, but at least 30.
-    They have 16 to 96 leaves, three times the square root of the number of rows.
+    grows 60 to 12 trees (of classes 20), the fewer the more rows, of many features up to 30; each on four fifths of the
+    rows, of over 500 on nine tenths, with 16 to 96 leaves.
 {class_weight}training : {{"independent", "joint"}}
     Whether each tree becomes a network that is trained alone, or all trees become one network. Boosted trees need
     "joint".
@@ -31,7 +31,7 @@ schedule : {{"one_cycle", "cosine", "constant"}}
     The learning rate over the epochs.
 batch_size : int
 max_epochs : int or "auto"
-    Passes over the rows; "auto" makes about 6,000 steps, of trees with over 64 leaves fewer, in 5 to 400 epochs.
+    Passes over the rows; "auto" makes 6,000 steps, of trees with over 64 leaves fewer, in 5 to 400 epochs.
 companion : {{"auto", None}}
     "auto" puts others beside the network of the default forest, which are not trained, and gives each the share of the
     prediction that is best on rows it has not seen, often none: deep trees, boosted trees and, for numbers, a linear

@@ -32,7 +32,7 @@ def contrast_pairs(contrast: Any) -> list[tuple[float, float]]:
 
 
 def enough_epochs(data: TrainingData, n_leaves: float, batch_size: int) -> int:
-    """Return how many epochs make 6,000 steps of training, of trees with over 64 leaves 4,000, within 5 to 400."""
+    """Return how many epochs, within 5 to 400, make 384,000 / leaves steps of training, within 4,000 to 6,000."""
     steps = np.clip(384_000 / n_leaves, 4_000, 6_000)
     steps_of_an_epoch = float(np.mean(data.fit.end - data.fit.begin)) / batch_size
     return int(np.clip(np.ceil(steps / steps_of_an_epoch), 5, 400))

@@ -47,7 +47,7 @@ def _verdict(trained: Trained) -> str:
     best, n_epochs = trained.history.best_epoch, trained.history.n_epochs
     improved = best[best >= 0]
     if not len(improved):
-        return "no network was better than the forest, which is kept as it was"
+        return "no network was better than the forest, which is kept"
     if len(best) == 1:
         return f"the best epoch was {best[0]} of {n_epochs}"
     when = f"epoch {improved[0]}" if len(set(improved)) == 1 else f"epochs {improved.min()} to {improved.max()}"
@@ -59,7 +59,7 @@ def _verdict(trained: Trained) -> str:
 
 def _of_companions(trained: Trained) -> str:
     shares = [f"{companion} {100 * companion.share:.0f}%" for companion in trained.network.companions]
-    return f"; beside them, {', '.join(shares)} of the say" if shares else ""
+    return f"; of the prediction, {', '.join(shares)} stand beside them" if shares else ""
 
 
 def epoch_line(epoch: int, history: History) -> str:

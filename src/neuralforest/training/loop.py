@@ -118,7 +118,7 @@ def _guarded(
     better = in_any_case or (
         max(honest.measured, whole.measured) < forest.measured and whole.expected < forest.expected
     )
-    shrunk = shrinking.shrink(trained, judges, judged, data, loss, forest.measured) if shrink else None
+    shrunk = shrinking.shrink(trained, judges, judged, data, loss, forest.measured, n_jobs) if shrink else None
     if shrunk is not None:
         trained, judged, better = *shrunk, True
     return _Kept(*((trained, judged) if better else (trees, of_trees)), forest.measured)

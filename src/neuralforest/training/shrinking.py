@@ -21,7 +21,13 @@ _LEAST = 0.01  # of what was said is left, so that the order of predictions stay
 
 
 def shrink(
-    network: ForestNetwork, judges: Judges, judged: Judged, data: TrainingData, loss: Loss, forest_loss: float
+    network: ForestNetwork,
+    judges: Judges,
+    judged: Judged,
+    data: TrainingData,
+    loss: Loss,
+    forest_loss: float,
+    n_jobs: int | None = None,
 ) -> tuple[ForestNetwork, Judged] | None:
     """Return a network that says no more than it knows, and what it says; None where it should stay as it is.
 
@@ -32,10 +38,11 @@ def shrink(
     for step in range(0 if (wanted == 1.0).all() else STEPS):
         factor = wanted + (1.0 - wanted) * step / STEPS
         shrunk = _scaled(network, factor)
-        judged = guard.output_of(tuple((_scaled(judge, factor), rows) for judge, rows in judges), data)
-        said = guard.validation_output(shrunk, data)
-        if max(guard.judged_loss(network, each, data, loss) for each in (judged, said)) <= forest_loss:
-            return shrunk, judged
+        judged = guard.output_of(tuple((_scaled(judge, factor), rows) for judge, rows in judges), data, n_jobs)
+        if guard.judged_loss(network, judged, data, loss) <= forest_loss:
+            said = guard.validation_output(shrunk, data, n_jobs)
+            if guard.judged_loss(network, said, data, loss) <= forest_loss:
+                return shrunk, judged
     return None
 
 
