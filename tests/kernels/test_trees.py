@@ -6,6 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from neuralforest._kernels import boost, deep
 from neuralforest.ensemble import FlatTrees
+from neuralforest.estimators import boosting
 
 N = 40
 
@@ -20,18 +21,7 @@ def rows(seed, missing):
 def boosted(bins, y, n_rounds=1, **changes):
     table = boost.Table(bins, np.full(3, 9), y, np.arange(30, dtype=np.int32), np.arange(30, N, dtype=np.int32))
     plan = boost.Plan(boost.SQUARED, 0.5, 1.0, 3, 5.0, 1.0, 0)._replace(**changes)
-    shape = (n_rounds, boost.MOST_LEAVES)
-    model = boost.Model(
-        score=np.zeros((N, 1)),
-        n_splits=np.zeros(n_rounds, np.int64),
-        feature=np.zeros((n_rounds, boost.MOST_LEAVES - 1), np.int32),
-        bin=np.zeros((n_rounds, boost.MOST_LEAVES - 1), np.uint8),
-        missing_left=np.zeros((n_rounds, boost.MOST_LEAVES - 1), bool),
-        middle=np.zeros((n_rounds, boost.MOST_LEAVES - 1), np.int32),
-        value=np.zeros(shape),
-        weight=np.zeros(shape),
-        error=np.zeros(n_rounds),
-    )
+    model = boosting._no_trees(np.zeros(1), N, n_rounds)
     boost.boost(table, plan, model, 0, n_rounds)
     return model
 

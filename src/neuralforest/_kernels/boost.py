@@ -60,9 +60,24 @@ class Plan(NamedTuple):
     rate: float
     share_of_rows: float  # that a tree is grown on
     n_tried: int  # features at a split
-    fewest_rows: float  # of a leaf, as many as have this sum of curvatures in the mean over all
+    fewest_rows: float  # of a leaf, counted by their curvature: a row of the mean curvature is one
     penalty: float  # on the squares of a tree's values
     seed: int
+
+
+class Scratch(NamedTuple):
+    """What is used while a tree grows."""
+
+    rows: NDArray[np.int32]  # that it is grown on, those of a leaf side by side
+    others: NDArray[np.int32]  # the same of all others
+    waiting: NDArray[np.int32]  # rows that go right, while those that go left are gathered
+    slope: NDArray[np.float32]  # (all rows,): of the loss
+    curvature: NDArray[np.float32]
+    features: NDArray[np.int64]  # in an order that is drawn
+    histogram: NDArray[np.float64]  # (bins, 2): sums of slopes and of curvatures
+    splits: NDArray[np.int64]  # (5, splits): what stands in each row is said above
+    leaves: NDArray[np.int64]  # (5, leaves + 1)
+    gain: NDArray[np.float64]  # (leaves,): of the best split of each
 
 
 @part
@@ -86,11 +101,12 @@ def _outputs(loss, score, rows, n, output):  # type: ignore[no-untyped-def]
 
 
 @part
-def _gradients(loss, y, output, rows, n, column, slope, curvature):  # type: ignore[no-untyped-def]
+def _gradients(loss, y, output, column, n, scratch):  # type: ignore[no-untyped-def]
     """Fill slope and curvature of the loss of n rows, in the direction of less loss; return the mean curvature."""
     own, sum_ = 1 if loss == LOGISTIC else column, 0.0  # the class whose probability this is
+    slope, curvature = scratch.slope, scratch.curvature
     for i in range(n):
-        row = rows[i]
+        row = scratch.rows[i]
         said = output[row, column]
         if loss == SQUARED:
             slope[row], curvature[row] = y[row] - said, 1.0
@@ -133,38 +149,29 @@ def _sample(table, share, state, rows, others):  # type: ignore[no-untyped-def]
 
 
 @part
-def _best_split(table, plan, least, rows, slope, curvature, features, state, histogram, leaf, leaves, gain):  # type: ignore[no-untyped-def]
+def _best_split(table, plan, least, scratch, state, leaf):  # type: ignore[no-untyped-def]
     """Search the best split of a leaf, of features drawn at random; its gain is 0 where there is none.
 
-    Slopes and curvatures are summed by bin. Missing values go right, or left.
+    Slopes and curvatures are summed by bin. Missing values go right, or left; or they go right, and all numbers left.
     """
-    first, last, total, weight = leaves[_FIRST, leaf], leaves[_FIRST, leaf + 1], 0.0, 0.0
+    rows, features, leaves, gain = scratch.rows, scratch.features, scratch.leaves, scratch.gain
+    first, last, total, weight, penalty = leaves[_FIRST, leaf], leaves[_FIRST, leaf + 1], 0.0, 0.0, plan.penalty
     for i in range(first, last):
-        total += slope[rows[i]]
-        weight += curvature[rows[i]]
-    penalty = plan.penalty
+        total += scratch.slope[rows[i]]
+        weight += scratch.curvature[rows[i]]
     best, gain[leaf] = total * total / (weight + penalty), 0.0
     for tried in range(plan.n_tried if weight >= 2.0 * least else 0):
         state += STEP
         place = tried + np.int64(((mix(state) >> _HALF) * np.uint64(len(features) - tried)) >> _HALF)
         feature = features[place]
         features[tried], features[place] = feature, features[tried]
-        n_bins = table.n_bins[feature]
-        for b in range(n_bins):
-            histogram[b, 0], histogram[b, 1] = 0.0, 0.0
-        histogram[MISSING, 0], histogram[MISSING, 1] = 0.0, 0.0
-        for i in range(first, last):
-            row = rows[i]
-            b = table.bins[feature, row]
-            histogram[b, 0] += slope[row]
-            histogram[b, 1] += curvature[row]
+        n_bins, histogram = table.n_bins[feature], scratch.histogram
+        _fill_histogram(table.bins, feature, n_bins, scratch, first, last)
         some_missing = histogram[MISSING, 1] > 0.0
         for missing_left in range(2 if some_missing else 1):
             left, left_weight = histogram[MISSING, 0] * missing_left, histogram[MISSING, 1] * missing_left
-            last_bin = (
-                n_bins if some_missing and not missing_left else n_bins - 1
-            )  # all numbers left, missing ones right
-            for b in range(last_bin):
+            n_places = n_bins if some_missing and not missing_left else n_bins - 1
+            for b in range(n_places):
                 left += histogram[b, 0]
                 left_weight += histogram[b, 1]
                 right, right_weight = total - left, weight - left_weight
@@ -175,6 +182,20 @@ def _best_split(table, plan, least, rows, slope, curvature, features, state, his
                         gain[leaf] = kept - best
                         leaves[_FEATURE, leaf], leaves[_BIN, leaf], leaves[_LEFT, leaf] = feature, b, missing_left
     return state
+
+
+@part
+def _fill_histogram(bins, feature, n_bins, scratch, first, last):  # type: ignore[no-untyped-def]
+    """Sum slopes and curvatures of a leaf's rows by their bin."""
+    histogram, rows = scratch.histogram, scratch.rows
+    for b in range(n_bins):
+        histogram[b, 0], histogram[b, 1] = 0.0, 0.0
+    histogram[MISSING, 0], histogram[MISSING, 1] = 0.0, 0.0
+    for i in range(first, last):
+        row = rows[i]
+        b = bins[feature, row]
+        histogram[b, 0] += scratch.slope[row]
+        histogram[b, 1] += scratch.curvature[row]
 
 
 @part
@@ -223,32 +244,30 @@ def _split_leaf(splits, leaves, gain, leaf, n, first, first_other):  # type: ign
 
 
 @part
-def _grow(
-    table, plan, least, rows, others, slope, curvature, features, state, histogram, waiting, splits, leaves, gain
-):  # type: ignore[no-untyped-def]
+def _grow(table, plan, least, scratch, state):  # type: ignore[no-untyped-def]
     """Grow one tree, the split with the largest gain first; return how many splits it has."""
+    leaves, gain = scratch.leaves, scratch.gain
     n, new, end = 0, 0, 1  # splits, and the leaves whose best split is to be searched
     while new < end:
         for leaf in range(new, end):
-            state = _best_split(
-                table, plan, least, rows, slope, curvature, features, state, histogram, leaf, leaves, gain
-            )
+            state = _best_split(table, plan, least, scratch, state, leaf)
         new = 0
         for leaf in range(1, n + 1):
             new = leaf if gain[leaf] > gain[new] else new
         end = new
         if gain[new] > 0.0:
-            first = _part_rows(table.bins, new, leaves, _FIRST, rows, waiting)
-            first_other = _part_rows(table.bins, new, leaves, _FIRST_OTHER, others, waiting)
-            _split_leaf(splits, leaves, gain, new, n, first, first_other)
+            first = _part_rows(table.bins, new, leaves, _FIRST, scratch.rows, scratch.waiting)
+            first_other = _part_rows(table.bins, new, leaves, _FIRST_OTHER, scratch.others, scratch.waiting)
+            _split_leaf(scratch.splits, leaves, gain, new, n, first, first_other)
             n += 1
             end = new + 2 if n < MOST_LEAVES - 1 else new
     return n, state
 
 
 @part
-def _keep(model, plan, tree, column, n, rows, others, slope, curvature, splits, leaves):  # type: ignore[no-untyped-def]
+def _keep(model, plan, tree, column, n, scratch):  # type: ignore[no-untyped-def]
     """Write a tree of n splits into the model, give its leaves their values, and add these to the scores of rows."""
+    rows, splits, leaves = scratch.rows, scratch.splits, scratch.leaves
     model.n_splits[tree] = n
     for i in range(n):
         model.feature[tree, i], model.bin[tree, i] = splits[_FEATURE, i], splits[_BIN, i]
@@ -257,57 +276,44 @@ def _keep(model, plan, tree, column, n, rows, others, slope, curvature, splits, 
         total, weight = 0.0, plan.penalty
         first, last = leaves[_FIRST, leaf], leaves[_FIRST, leaf + 1]
         for i in range(first, last):
-            total += slope[rows[i]]
-            weight += curvature[rows[i]]
+            total += scratch.slope[rows[i]]
+            weight += scratch.curvature[rows[i]]
         value = plan.rate * total / weight
         model.value[tree, leaf], model.weight[tree, leaf] = value, last - first
         for i in range(first, last):
             model.score[rows[i], column] += value
         for i in range(leaves[_FIRST_OTHER, leaf], leaves[_FIRST_OTHER, leaf + 1]):
-            model.score[others[i], column] += value
+            model.score[scratch.others[i], column] += value
 
 
 @kernel
 def boost(table, plan, model, begin, end):  # type: ignore[no-untyped-def]
     """Add rounds begin to end - 1 to a model."""
     n_rows, n_scores = model.score.shape
-    rows, others, waiting = np.empty(n_rows, np.int32), np.empty(n_rows, np.int32), np.empty(n_rows, np.int32)
-    slope, curvature = np.empty(n_rows, np.float32), np.empty(n_rows, np.float32)
-    output, features, histogram = (
-        np.empty((n_rows, n_scores)),
-        np.empty(len(table.bins), np.int64),
-        np.empty((MISSING + 1, 2)),
+    scratch = Scratch(
+        rows=np.empty(n_rows, np.int32),
+        others=np.empty(n_rows, np.int32),
+        waiting=np.empty(n_rows, np.int32),
+        slope=np.empty(n_rows, np.float32),
+        curvature=np.empty(n_rows, np.float32),
+        features=np.empty(len(table.bins), np.int64),
+        histogram=np.empty((MISSING + 1, 2)),
+        splits=np.zeros((5, MOST_LEAVES), np.int64),
+        leaves=np.zeros((5, MOST_LEAVES + 1), np.int64),
+        gain=np.empty(MOST_LEAVES),
     )
-    splits, leaves = np.zeros((5, MOST_LEAVES), np.int64), np.zeros((5, MOST_LEAVES + 1), np.int64)
-    gain = np.empty(MOST_LEAVES)
+    rows, leaves, output = scratch.rows, scratch.leaves, np.empty((n_rows, n_scores))
     for round_ in range(begin, end):
         state = mix(mix(np.uint64(plan.seed) + STEP) + np.uint64(round_))
-        n, n_others, state = _sample(table, plan.share_of_rows, state, rows, others)
+        n, n_others, state = _sample(table, plan.share_of_rows, state, rows, scratch.others)
         _outputs(plan.loss, model.score, rows, n, output)
-        for feature in range(len(features)):
-            features[feature] = feature
+        for feature in range(len(scratch.features)):
+            scratch.features[feature] = feature
         for column in range(n_scores):
-            mean = _gradients(plan.loss, table.y, output, rows, n, column, slope, curvature)
-            least = plan.fewest_rows * mean
+            least = plan.fewest_rows * _gradients(plan.loss, table.y, output, column, n, scratch)
             leaves[_FIRST, 0], leaves[_FIRST, 1] = 0, n
             leaves[_FIRST_OTHER, 0], leaves[_FIRST_OTHER, 1] = 0, n_others
-            n_splits, state = _grow(
-                table,
-                plan,
-                least,
-                rows,
-                others,
-                slope,
-                curvature,
-                features,
-                state,
-                histogram,
-                waiting,
-                splits,
-                leaves,
-                gain,
-            )
-            tree = round_ * n_scores + column
-            _keep(model, plan, tree, column, n_splits, rows, others, slope, curvature, splits, leaves)
+            n_splits, state = _grow(table, plan, least, scratch, state)
+            _keep(model, plan, round_ * n_scores + column, column, n_splits, scratch)
         _outputs(plan.loss, model.score, table.unseen, len(table.unseen), output)
         model.error[round_] = _error(plan.loss, table.y, output, table.unseen)

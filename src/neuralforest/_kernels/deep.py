@@ -9,7 +9,7 @@ from neuralforest._kernels._jit import kernel, part
 from neuralforest._kernels.shuffle import STEP, mix
 
 _U = np.uint64  # of an index in an inner loop: a signed one is checked for being negative
-_PURE = 1e-12  # of the squares of the target: less may be rounding, in a leaf whose rows are all the same
+_PURE = 1e-12  # the share of the squares that rounding may leave in a leaf whose rows are all the same
 
 
 @part
@@ -80,6 +80,45 @@ def _part_rows(x, feature, threshold, missing_left, rows, first, last, waiting):
     return middle
 
 
+@part
+def _unexplained(rows, first, last, value, column, total):  # type: ignore[no-untyped-def]
+    """Fill the sums of some rows by column; return the share of their squares that the means leave unexplained."""
+    squares, together = 0.0, 0.0
+    for k in range(len(total)):
+        total[k] = 0.0
+    for i in range(first, last):
+        total[column[rows[i]]] += value[rows[i]]
+        squares += value[rows[i]] ** 2
+    for k in range(len(total)):
+        together += total[k] * total[k] / (last - first)
+    return (squares - together) / squares if squares > 0.0 else 0.0
+
+
+@part
+def _draw_split(x, rows, first, last, value, column, total, left, features, ends, n_tried, state, flat, split):  # type: ignore[no-untyped-def]
+    """Write the best of some random splits into `flat`; return what it explains, below 0 if there is none."""
+    best, tried, place = -1.0, 0, 0
+    while tried < n_tried and place < len(features):
+        state += STEP
+        other = place + np.int64(_uniform(state) * (len(features) - place))
+        feature = features[other]
+        features[place], features[other] = feature, features[place]
+        place += 1
+        missing = _range_of(x, feature, rows, first, last, ends)
+        if ends[0] < ends[1] or (missing and ends[0] == ends[1]):
+            tried += 1
+            state += STEP
+            ends[3] = ends[0] + _uniform(state) * (np.float64(ends[1]) - np.float64(ends[0]))
+            threshold = ends[3] if ends[3] < ends[1] else ends[0]  # rounding may lead beyond the largest
+            state += STEP
+            missing_left = _uniform(state) < 0.5 and ends[0] < ends[1]
+            kept = _kept(x, feature, threshold, missing_left, rows, first, last, value, column, total, left)
+            if kept > best:
+                best = kept
+                flat.feature[split], flat.threshold[split], flat.missing_left[split] = feature, threshold, missing_left
+    return best, state
+
+
 @kernel
 def grow(x, value, column, rows, n_tried, seed, flat):  # type: ignore[no-untyped-def]
     """Write a tree into `flat`, splits and leaves depth-first, and return how many splits it has.
@@ -99,9 +138,9 @@ def grow(x, value, column, rows, n_tried, seed, flat):  # type: ignore[no-untype
     flat : FlatTrees
         With room for as many leaves as there are rows. A leaf holds the mean of its rows, or their shares of classes.
     """
-    n_features, n_columns = len(x), flat.value.shape[1]
-    features, waiting, ends = np.arange(n_features), np.empty_like(rows), np.array([0.0, 0.0, np.inf]).astype(x.dtype)
-    total, left, chosen = np.empty(n_columns), np.empty(n_columns), np.empty(1, x.dtype)
+    n_columns = flat.value.shape[1]
+    features, waiting, total, left = np.arange(len(x)), np.empty_like(rows), np.empty(n_columns), np.empty(n_columns)
+    ends = np.array([0.0, 0.0, np.inf, 0.0]).astype(x.dtype)  # of a feature; infinity, and a threshold, in its dtype
     stack = np.empty((len(rows) + 1, 3), np.int64)  # first and last + 1 of a node's rows, the split that it is right of
     stack[0, 0], stack[0, 1], stack[0, 2], size = 0, len(rows), -1, 1
     n_splits, n_leaves, state = 0, 0, mix(np.uint64(seed) + STEP)
@@ -110,45 +149,21 @@ def grow(x, value, column, rows, n_tried, seed, flat):  # type: ignore[no-untype
         first, last = stack[size, 0], stack[size, 1]
         if stack[size, 2] >= 0:
             flat.middle[stack[size, 2]] = n_leaves
-        squares, together, n = 0.0, 0.0, last - first
-        for k in range(n_columns):
-            total[k] = 0.0
-        for i in range(first, last):
-            total[column[rows[i]]] += value[rows[i]]
-            squares += value[rows[i]] ** 2
-        for k in range(n_columns):
-            together += total[k] * total[k] / n
-        best, tried, place = -1.0, 0, 0
-        while squares - together > _PURE * squares and tried < n_tried and place < n_features:
-            state += STEP
-            other = place + np.int64(_uniform(state) * (n_features - place))
-            feature = features[other]
-            features[place], features[other] = feature, features[place]
-            place += 1
-            missing = _range_of(x, feature, rows, first, last, ends)
-            if ends[0] < ends[1] or (missing and ends[0] == ends[1]):
-                tried += 1
-                state += STEP
-                chosen[0] = ends[0] + _uniform(state) * (np.float64(ends[1]) - np.float64(ends[0]))
-                threshold = chosen[0] if chosen[0] < ends[1] else ends[0]  # rounding may lead beyond the largest
-                state += STEP
-                missing_left = _uniform(state) < 0.5 and ends[0] < ends[1]
-                kept = _kept(x, feature, threshold, missing_left, rows, first, last, value, column, total, left)
-                if kept > best:
-                    best = kept
-                    flat.feature[n_splits], flat.threshold[n_splits] = feature, threshold
-                    flat.missing_left[n_splits] = missing_left
+        n = n_tried if _unexplained(rows, first, last, value, column, total) > _PURE else 0
+        best, state = _draw_split(
+            x, rows, first, last, value, column, total, left, features, ends, n, state, flat, n_splits
+        )
         if best >= 0.0:
             feature, missing_left = flat.feature[n_splits], flat.missing_left[n_splits]
-            chosen[0] = flat.threshold[n_splits]
-            middle = _part_rows(x, feature, chosen[0], missing_left, rows, first, last, waiting)
+            ends[3] = flat.threshold[n_splits]
+            middle = _part_rows(x, feature, ends[3], missing_left, rows, first, last, waiting)
             stack[size, 0], stack[size, 1], stack[size, 2] = middle, last, n_splits
             stack[size + 1, 0], stack[size + 1, 1], stack[size + 1, 2] = first, middle, -1
             size += 2
             n_splits += 1
         else:
             for k in range(n_columns):
-                flat.value[n_leaves, k] = total[k] / n
-            flat.weight[n_leaves] = n
+                flat.value[n_leaves, k] = total[k] / (last - first)
+            flat.weight[n_leaves] = last - first
             n_leaves += 1
     return n_splits
