@@ -74,3 +74,9 @@ def run_in_a_new_process(code, *arguments):
 def output(model, X):
     """Return probabilities of a classifier, predictions of a regressor."""
     return model.predict_proba(X) if hasattr(model, "predict_proba") else model.predict(X)
+
+
+def says(source, X):
+    """Return what trees, or their network, predict: numbers, or probabilities."""
+    network = source if isinstance(source, nf.ForestNetwork) else nf.convert(source)
+    return network.predict(X) if network.classes is None else network.predict_proba(X)

@@ -67,6 +67,29 @@ class FlatTrees(NamedTuple):
     value: NDArray[np.float64]  # (leaves, outputs)
     weight: NDArray[np.float64]  # (leaves,)
 
+    @classmethod
+    def room_for(cls, n_splits: int, n_leaves: int, n_outputs: int) -> "FlatTrees":
+        """Return uninitialised arrays."""
+        return cls(
+            feature=np.empty(n_splits, np.int32),
+            threshold=np.empty(n_splits, np.float64),
+            missing_left=np.empty(n_splits, np.bool_),
+            middle=np.empty(n_splits, np.int32),
+            value=np.empty((n_leaves, n_outputs), np.float64),
+            weight=np.empty(n_leaves, np.float64),
+        )
+
+    def filled(self, n_splits: int, n_leaves: int) -> "FlatTrees":
+        """Return the part of the arrays that is in use."""
+        return FlatTrees(
+            feature=self.feature[:n_splits],
+            threshold=self.threshold[:n_splits],
+            missing_left=self.missing_left[:n_splits],
+            middle=self.middle[:n_splits],
+            value=self.value[:n_leaves],
+            weight=self.weight[:n_leaves],
+        )
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TreeEnsemble:
@@ -197,12 +220,7 @@ class TreeEnsemble:
             first_split[number + 1] = start + n_splits
         first_leaf = first_split + np.arange(len(trees) + 1)
         return cls(
-            feature=flat.feature[: first_split[-1]],
-            threshold=flat.threshold[: first_split[-1]],
-            missing_left=flat.missing_left[: first_split[-1]],
-            middle=flat.middle[: first_split[-1]],
-            value=flat.value[: first_leaf[-1]],
-            weight=flat.weight[: first_leaf[-1]],
+            **flat.filled(first_split[-1], first_leaf[-1])._asdict(),
             first_split=first_split,
             first_leaf=first_leaf,
             n_features=n_features,
@@ -306,20 +324,12 @@ _POINTER_ERRORS = {
 
 
 def _room_for(trees: Sequence[TreeNodes]) -> FlatTrees:
-    """Return uninitialised arrays that hold the trees even when every node is in use."""
+    """Return arrays that hold the trees even when every node is in use."""
     shape = np.shape(trees[0].value)
     if len(shape) != 2:
         raise InvalidEnsembleError(f"value of tree 0 must have shape (nodes, outputs), got {shape}")
     n_splits = sum(max(len(nodes.left) - 1, 0) // 2 for nodes in trees)
-    n_leaves = n_splits + len(trees)
-    return FlatTrees(
-        feature=np.empty(n_splits, np.int32),
-        threshold=np.empty(n_splits, np.float64),
-        missing_left=np.empty(n_splits, np.bool_),
-        middle=np.empty(n_splits, np.int32),
-        value=np.empty((n_leaves, shape[1]), np.float64),
-        weight=np.empty(n_leaves, np.float64),
-    )
+    return FlatTrees.room_for(n_splits, n_splits + len(trees), shape[1])
 
 
 def _contiguous(nodes: TreeNodes, number: int, flat: FlatTrees) -> TreeNodes:

@@ -12,6 +12,7 @@ from neuralforest._kernels import boost
 from neuralforest.estimators import boosting
 from neuralforest.estimators.folds import Folds
 from neuralforest.network import ForestNetwork
+from small_models import says
 
 LOSSES = {0: "squared", 2: "logistic", 4: "softmax"}
 
@@ -47,11 +48,6 @@ def boosted(folds, n_classes, n_rounds, blocks=None, unseen=None, **changes):
     return model, table, boosting._ensemble(model, n_rounds, binned, target, folds)
 
 
-def said_by(ensemble, X):
-    network = ForestNetwork(ensemble)
-    return network.predict(X) if network.classes is None else network.predict_proba(X)
-
-
 @pytest.mark.parametrize("n_classes", [0, 2])  # of more classes, many first splits are equally good
 @pytest.mark.parametrize("missing", [0.0, 0.2])
 def test_with_all_rows_and_features_trees_are_those_of_scikit_learn(n_classes, missing):
@@ -70,7 +66,7 @@ def test_with_all_rows_and_features_trees_are_those_of_scikit_learn(n_classes, m
         categorical_features=None,
     ).fit(X, y)
     expected = theirs.predict_proba(X) if n_classes else theirs.predict(X)  # other rows may tell equal splits apart
-    assert_allclose(said_by(ensemble, X), expected, rtol=1e-6)
+    assert_allclose(says(ensemble, X), expected, rtol=1e-6)
 
 
 def test_trees_of_several_classes_take_newton_steps():
@@ -80,7 +76,7 @@ def test_trees_of_several_classes_take_newton_steps():
     leaf = ForestNetwork(ensemble).apply(X)
     for tree in range(ensemble.n_trees):
         round_, column = divmod(tree, 4)
-        said = said_by(ensemble[: 4 * round_], X)[:, column] if round_ else np.full(len(y), 0.25)
+        said = says(ensemble[: 4 * round_], X)[:, column] if round_ else np.full(len(y), 0.25)
         own = ensemble.value[ensemble.first_leaf[tree] : ensemble.first_leaf[tree + 1]]
         place = leaf[:, tree]
         slope = np.bincount(place, (y - 10 == column) - said)
@@ -109,7 +105,7 @@ def test_scores_are_what_the_trees_say_on_every_row(seed, n_classes, missing, n)
         score = np.hstack([1 - (said := 1 / (1 + np.exp(-score))), said])
     elif n_classes:
         score = (e := np.exp(score)) / e.sum(axis=1, keepdims=True)
-    assert_allclose(np.squeeze(score)[used], said_by(ensemble, X[used]), rtol=1e-9, atol=1e-12)
+    assert_allclose(np.squeeze(score)[used], says(ensemble, X[used]), rtol=1e-9, atol=1e-12)
     assert 3 not in ensemble.feature[~np.isinf(ensemble.threshold)]
     of_tree = np.add.reduceat(ensemble.weight, ensemble.first_leaf[:-1])
     assert (of_tree <= len(table.learnt)).all()
@@ -123,7 +119,7 @@ def test_errors_are_those_of_unseen_rows_after_every_round(n_classes):
     model, table, ensemble = boosted(folds, n_classes, 7)
     n_scores = model.score.shape[1]
     for round_ in range(7):
-        said = said_by(ensemble[: (round_ + 1) * n_scores], X[table.unseen])
+        said = says(ensemble[: (round_ + 1) * n_scores], X[table.unseen])
         if n_classes:
             expected = -np.log(said[np.arange(len(said)), y[table.unseen] - 10]).sum()
         else:
@@ -149,9 +145,9 @@ def test_the_mean_of_the_models_is_kept_and_does_not_depend_on_threads(n_classes
     assert_array_equal(one.judged.output, two.judged.output)
     assert_array_equal(one.source.value, two.source.value)
     if n_classes == 0:
-        assert_allclose(said_by(one.source, X), np.mean([said_by(each, X) for each in models[1]], axis=0))
+        assert_allclose(says(one.source, X), np.mean([says(each, X) for each in models[1]], axis=0))
     for each, unseen in zip(models[1], folds.unseen, strict=True):
-        assert_allclose(np.squeeze(one.judged.output[unseen]), said_by(each, X[unseen]), rtol=1e-9)
+        assert_allclose(np.squeeze(one.judged.output[unseen]), says(each, X[unseen]), rtol=1e-9)
 
 
 def test_what_gives_no_hope_is_given_up(monkeypatch):

@@ -31,6 +31,7 @@ from neuralforest.persistence import _container
 from neuralforest.training import BlockRows, TrainingData, guard
 from neuralforest.training.guard import Judged
 from neuralforest.training.losses import resolve_loss
+from small_models import says
 
 
 def patches(classifier=False, n=500, seed=0):
@@ -53,10 +54,6 @@ def model(request):
     return fitted(request.param)
 
 
-def says(network, X):
-    return network.predict(X) if network.classes is None else network.predict_proba(X)
-
-
 def test_a_prediction_is_the_mean_of_network_and_companions_by_their_shares(model):
     X, _ = patches(seed=1)
     network = model.network_
@@ -64,7 +61,7 @@ def test_a_prediction_is_the_mean_of_network_and_companions_by_their_shares(mode
     assert 0.05 <= 1 - network.own_share <= 0.95
     expected = network.own_share * says(network.with_companions(), X)
     for each in network.companions:
-        expected = expected + each.share * says(nf.convert(each.source), X)
+        expected = expected + each.share * says(each.source, X)
     assert_allclose(says(network, X), expected, rtol=1e-12, atol=1e-12)
 
 

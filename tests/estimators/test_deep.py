@@ -9,10 +9,12 @@ from sklearn.ensemble import BaggingClassifier, BaggingRegressor
 from sklearn.tree import ExtraTreeClassifier, ExtraTreeRegressor
 
 from neuralforest.estimators import deep
+from neuralforest.estimators.folds import Task
 from neuralforest.estimators.table import Table
 from neuralforest.estimators.validation import Split
 from neuralforest.network import ForestNetwork
 from neuralforest.training import BlockRows, TrainingData
+from small_models import says
 
 
 def rows(n_classes=0, n=300, missing=0.0, seed=0, noise=0.2):
@@ -32,12 +34,7 @@ def grown(X, y, n_classes=0, seed=0, n_jobs=1, held_out=0, hopeful=lambda judged
     labels = np.array(list("abcdef"))[y] if n_classes else y
     table = Table(X, labels, np.ones(n), None, n - held_out)
     split = Split(np.arange(n - held_out), np.arange(n - held_out, n))
-    return deep.deep_trees(n_classes > 0, data, table, split, seed, n_jobs, hopeful)
-
-
-def said_by(ensemble, X):
-    network = ForestNetwork(ensemble)
-    return network.predict(X) if network.classes is None else network.predict_proba(X)
+    return deep.deep_trees(Task(n_classes > 0, data, table, split, seed, n_jobs, hopeful))
 
 
 @pytest.mark.parametrize("n_classes", [0, 3])
@@ -47,7 +44,7 @@ def test_trees_are_as_good_as_those_of_scikit_learn(n_classes):
     new, truth = rows(n_classes, 1000, seed=1)
     ours, theirs = [], []
     for seed in range(10):
-        said = said_by(grown(X, y, n_classes, seed).source, new)
+        said = says(grown(X, y, n_classes, seed).source, new)
         tree, kind = (
             (ExtraTreeClassifier(), BaggingClassifier) if n_classes else (ExtraTreeRegressor(), BaggingRegressor)
         )
@@ -115,7 +112,7 @@ def test_held_out_rows_judge_all_trees():
     X, y = rows()
     candidate = grown(X, y, held_out=50)
     assert_array_equal(candidate.judged.row, np.arange(250, 300))
-    assert_allclose(candidate.judged.output[:, 0], said_by(candidate.source, X[250:]))
+    assert_allclose(candidate.judged.output[:, 0], says(candidate.source, X[250:]))
 
 
 def test_what_gives_no_hope_is_given_up():

@@ -67,9 +67,7 @@ def test_leaves_of_deep_trees_are_pure(missing):
     x = rng.normal(size=(3, N)).astype(np.float32)
     x[0, rng.random(N) < missing] = np.nan
     y, order = rng.normal(size=N), np.arange(N, dtype=np.int32)
-    room = FlatTrees(
-        np.empty(N, np.int32), np.empty(N), np.empty(N, bool), np.empty(N, np.int32), np.empty((N, 1)), np.empty(N)
-    )
+    room = FlatTrees.room_for(N, N, 1)
     n_splits = deep.grow(x, y, np.zeros(N, np.int64), order, 2, 0, room)
     assert n_splits == N - 1
     assert_array_equal(room.weight, np.ones(N))

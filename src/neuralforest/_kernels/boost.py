@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuralforest._kernels._jit import kernel, part
+from neuralforest._kernels.partition import append_waiting, part_row
 from neuralforest._kernels.shuffle import STEP, mix
 
 MOST_LEAVES = 16
@@ -206,14 +207,9 @@ def _part_rows(bins, leaf, leaves, which, rows, waiting):  # type: ignore[no-unt
     for i in range(leaves[which, leaf], leaves[which, leaf + 1]):
         row = rows[i]
         b = bins[feature, row]
-        if b <= last or (b == MISSING and missing_left):
-            rows[middle] = row
-            middle += 1
-        else:
-            waiting[n_right] = row
-            n_right += 1
-    for i in range(n_right):
-        rows[middle + i] = waiting[i]
+        left = b <= last or (b == MISSING and missing_left)
+        middle, n_right = part_row(row, left, rows, middle, waiting, n_right)
+    append_waiting(rows, middle, waiting, n_right)
     return middle
 
 

@@ -1,11 +1,12 @@
 """A tree whose thresholds are drawn at random, of a few features tried the best one, grown until its leaves are pure.
 
-scikit-learn's extra trees say the same; bagged, they take five times longer on a few thousand rows.
+scikit-learn's extra trees are as good; bagged, they take one and a half to four times as long on a few thousand rows.
 """
 
 import numpy as np
 
 from neuralforest._kernels._jit import kernel, part
+from neuralforest._kernels.partition import append_waiting, part_row
 from neuralforest._kernels.shuffle import STEP, mix
 
 _U = np.uint64  # of an index in an inner loop: a signed one is checked for being negative
@@ -69,14 +70,9 @@ def _part_rows(x, feature, threshold, missing_left, rows, first, last, waiting):
     for i in range(first, last):
         row = rows[i]
         number = x[feature, row]
-        if number <= threshold or (missing_left and number != number):
-            rows[middle] = row
-            middle += 1
-        else:
-            waiting[n_right] = row
-            n_right += 1
-    for i in range(n_right):
-        rows[middle + i] = waiting[i]
+        left = number <= threshold or (missing_left and number != number)
+        middle, n_right = part_row(row, left, rows, middle, waiting, n_right)
+    append_waiting(rows, middle, waiting, n_right)
     return middle
 
 

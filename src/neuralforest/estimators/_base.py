@@ -18,6 +18,7 @@ from neuralforest.convert import convert
 from neuralforest.estimators import companion as companions
 from neuralforest.estimators import forests, scaling
 from neuralforest.estimators.candidates import candidates
+from neuralforest.estimators.folds import Task
 from neuralforest.estimators.parameters import check_parameters, contrast_pairs, enough_epochs
 from neuralforest.estimators.report import reporting, say, summary
 from neuralforest.estimators.table import Rows, Table, given_rows, read_table, read_X
@@ -195,8 +196,8 @@ class NeuralForest(BaseEstimator):
             return trained
         try:
             hopeful = partial(companions.may_help, trained.judged, y=data.y)
-            fitted = candidates(self._classifier, data, table, split, seed, self.n_jobs, hopeful)
-            choice = companions.choose(trained.network, fitted, trained.judged, data, loss)
+            task = Task(self._classifier, data, table, split, seed, self.n_jobs, hopeful)
+            choice = companions.choose(trained.network, candidates(task), trained.judged, data, loss)
         except KeyboardInterrupt:
             warnings.warn(
                 "the fit was interrupted while companions of the network were fitted, which is kept without them",

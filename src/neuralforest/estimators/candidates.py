@@ -5,7 +5,7 @@ trees find steps and few features among many; of few noisy rows a line says more
 """
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -16,12 +16,8 @@ from threadpoolctl import threadpool_limits  # which scikit-learn depends on
 from neuralforest.companion import Linear
 from neuralforest.estimators.boosting import boosted_trees
 from neuralforest.estimators.deep import deep_trees
-from neuralforest.estimators.folds import N_FOLDS, Candidate, Folds
+from neuralforest.estimators.folds import N_FOLDS, Candidate, Folds, Task
 from neuralforest.estimators.scaling import center_and_spread
-from neuralforest.estimators.table import Table
-from neuralforest.estimators.validation import Split
-from neuralforest.training import TrainingData
-from neuralforest.training.guard import Judged
 
 _MOST_CLASSES = 20
 _MOST_PRODUCTS = 2e9  # rows x features x the fewer of both: what a ridge regression takes, a few seconds
@@ -29,32 +25,18 @@ _RIDGES = np.logspace(-1, 4, 11)
 _ONE_THREAD = threading.Lock()  # limits of threads hold for the whole process
 
 
-def candidates(
-    classifier: bool,
-    data: TrainingData,
-    table: Table,
-    split: Split,
-    seed: int,
-    n_jobs: int | None,
-    hopeful: Callable[[Judged], bool],
-) -> Iterator[Candidate]:
-    """Fit all that may stand beside a network of one target, one after the other.
-
-    Parameters
-    ----------
-    hopeful : function
-        Says whether a candidate that has said this on unseen rows may be worth having. What is not is given up early.
-    """
-    deep = deep_trees(classifier, data, table, split, seed, n_jobs, hopeful)
+def candidates(task: Task) -> Iterator[Candidate]:
+    """Fit all that may stand beside a network of one target, one after the other; what gives no hope is given up."""
+    deep = deep_trees(task)
     if deep is not None:
         yield deep
-    if not _can_be_folded(classifier, table.target[split.fit]):
+    if not _can_be_folded(task.classifier, task.table.target[task.split.fit]):
         return
-    folds = Folds.of(classifier, data, table, split, seed)
-    boosted = boosted_trees(classifier, folds, seed, n_jobs, hopeful)
+    folds = Folds.of(task)
+    boosted = boosted_trees(task.classifier, folds, task.seed, task.n_jobs, task.hopeful)
     if boosted is not None:
         yield boosted
-    if not classifier and len(folds.learnt[0]) * folds.X.shape[1] * min(folds.X.shape) <= _MOST_PRODUCTS:
+    if not task.classifier and len(folds.learnt[0]) * folds.X.shape[1] * min(folds.X.shape) <= _MOST_PRODUCTS:
         yield linear_function(folds)
 
 

@@ -1,6 +1,6 @@
 """Deep trees beside a network: thresholds at random, leaves that are pure, each judged on rows that it has not seen."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -11,54 +11,37 @@ from neuralforest import _parallel
 from neuralforest._kernels import deep
 from neuralforest.ensemble import FlatTrees, TreeEnsemble
 from neuralforest.estimators import forests
-from neuralforest.estimators.folds import MOST_ROWS, Candidate
-from neuralforest.estimators.scaling import center_and_spread
-from neuralforest.estimators.table import Table
-from neuralforest.estimators.validation import Split
+from neuralforest.estimators.folds import MOST_ROWS, Candidate, Task
 from neuralforest.network import ForestNetwork
 from neuralforest.training import BlockRows, TrainingData, guard
-from neuralforest.training.guard import Judged
 
 _MANY_ROWS = 2_000  # of which a twentieth is enough to judge a tree; log loss needs more trees that judge a row
 _FIRST_TREES = 10  # that tell whether there is hope
 _FEWEST_ROWS = 10  # of which a part can be left out
 
 
-def deep_trees(
-    classifier: bool,
-    data: TrainingData,
-    table: Table,
-    split: Split,
-    seed: int,
-    n_jobs: int | None,
-    hopeful: Callable[[Judged], bool],
-) -> Candidate | None:
-    """Grow trees with random thresholds until their leaves are pure; return None where the first give no hope.
-
-    Parameters
-    ----------
-    hopeful : function
-        Says whether a candidate that has said this on unseen rows may be worth having.
-    """
-    if len(split.fit) < _FEWEST_ROWS:
+def deep_trees(task: Task) -> Candidate | None:
+    """Grow trees with random thresholds until their leaves are pure; return None where the first give no hope."""
+    rows, n_rows = task.split.fit, task.table.n_rows
+    if len(rows) < _FEWEST_ROWS:
         return None
-    target, x = _Target.of(classifier, data, table, split), np.ascontiguousarray(data.X.T)
-    n_tried = max(1, int(np.sqrt(len(x)))) if classifier else len(x)
-    n_trees = int(np.clip(500_000 / table.n_rows, 50, 100))
-    share = 0.95 if table.n_rows > _MANY_ROWS and not classifier else forests.share_of_rows(table.n_rows)
-    bags = list(_bags(split.fit, share, n_trees, seed))
+    target, x = _Target.of(task), np.ascontiguousarray(task.data.X.T)
+    n_tried = max(1, int(np.sqrt(len(x)))) if task.classifier else len(x)
+    n_trees = int(np.clip(500_000 / n_rows, 50, 100))
+    share = 0.95 if n_rows > _MANY_ROWS and not task.classifier else forests.share_of_rows(n_rows)
+    bags = list(_bags(rows, share, n_trees, task.seed))
     trees: list[FlatTrees | None] = [None] * n_trees
 
     def grow(number: int) -> None:
-        trees[number] = _tree(x, target, bags[number].seen, n_tried, seed + number)
+        trees[number] = _tree(x, target, bags[number].seen, n_tried, task.seed + number)
 
-    with _parallel.team(_parallel.effective_n_jobs(n_jobs)) as run:
+    with _parallel.team(_parallel.effective_n_jobs(task.n_jobs)) as run:
         for first, last in ((0, _FIRST_TREES), (_FIRST_TREES, n_trees)):
             run(grow, range(first, last))
-            ensemble = _ensemble([tree for tree in trees if tree is not None], target, data)
-            judges = _judges([bag.unseen for bag in bags[:last]], table, split)
-            judged = guard.validation_output(ForestNetwork(ensemble), replace(data, validation=judges))
-            if not hopeful(judged):
+            ensemble = _ensemble([tree for tree in trees if tree is not None], target, task.data)
+            judges = _judges([bag.unseen for bag in bags[:last]], task)
+            judged = guard.validation_output(ForestNetwork(ensemble), replace(task.data, validation=judges))
+            if not task.hopeful(judged):
                 return None
     return Candidate(ensemble, judged)
 
@@ -84,11 +67,12 @@ def _bags(rows: NDArray[np.int64], share: float, n_trees: int, seed: int) -> Ite
         yield _Bag(random.permutation(seen)[:MOST_ROWS] if len(seen) > MOST_ROWS else seen, parts[left_out])
 
 
-def _judges(unseen: list[NDArray[np.int64]], table: Table, split: Split) -> BlockRows:
+def _judges(unseen: list[NDArray[np.int64]], task: Task) -> BlockRows:
     """Return the rows that judge each tree: those that it has not seen, or those that were held out."""
-    if split.out_of_bag:
-        return BlockRows.own(unseen, [table.weight[rows] for rows in unseen])
-    return BlockRows.shared(split.validation, table.weight[split.validation], len(unseen))
+    weight, held_out = task.table.weight, task.split.validation
+    if task.split.out_of_bag:
+        return BlockRows.own(unseen, [weight[rows] for rows in unseen])
+    return BlockRows.shared(held_out, weight[held_out], len(unseen))
 
 
 class _Target(NamedTuple):
@@ -101,34 +85,21 @@ class _Target(NamedTuple):
     classes: NDArray[Any] | None
 
     @classmethod
-    def of(cls, classifier: bool, data: TrainingData, table: Table, split: Split) -> "_Target":
-        if classifier:
-            classes = np.unique(table.target[split.fit])
-            return cls(np.ones(len(data.X)), np.searchsorted(classes, table.target), 0.0, 1.0, classes)
-        (center,), (scale,) = center_and_spread(data.y[split.fit], np.ones(len(split.fit)))
-        return cls((data.y[:, 0] - center) / scale, np.zeros(len(data.X), np.int64), center, scale, None)
+    def of(cls, task: Task) -> "_Target":
+        n, labels = len(task.data.X), task.table.target
+        if task.classifier:
+            classes = np.unique(labels[task.split.fit])
+            return cls(np.ones(n), np.searchsorted(classes, labels), 0.0, 1.0, classes)
+        y, center, scale = task.numbers()
+        return cls(y, np.zeros(n, np.int64), center, scale, None)
 
 
 def _tree(x: NDArray[np.floating], target: _Target, seen: NDArray[np.int64], n_tried: int, seed: int) -> FlatTrees:
     """Grow one tree."""
     n, n_outputs = len(seen), 1 if target.classes is None else len(target.classes)
-    room = FlatTrees(
-        feature=np.empty(n, np.int32),
-        threshold=np.empty(n, np.float64),
-        missing_left=np.empty(n, np.bool_),
-        middle=np.empty(n, np.int32),
-        value=np.empty((n, n_outputs), np.float64),
-        weight=np.empty(n, np.float64),
-    )
+    room = FlatTrees.room_for(n, n, n_outputs)
     n_splits = deep.grow(x, target.value, target.column, seen.astype(np.int32), n_tried, seed, room)
-    return FlatTrees(
-        feature=room.feature[:n_splits],
-        threshold=room.threshold[:n_splits],
-        missing_left=room.missing_left[:n_splits],
-        middle=room.middle[:n_splits],
-        value=room.value[: n_splits + 1],
-        weight=room.weight[: n_splits + 1],
-    )
+    return room.filled(n_splits, n_splits + 1)
 
 
 def _ensemble(trees: list[FlatTrees], target: _Target, data: TrainingData) -> TreeEnsemble:

@@ -1,5 +1,6 @@
-"""How what stands beside a network is judged: by five models, each on the fifth of the rows that it has not seen."""
+"""What is fitted beside a network, and how: by five models, each judged on the fifth of the rows it has not seen."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +19,23 @@ from neuralforest.training.guard import Judged
 N_FOLDS = 5
 MOST_ROWS = 50_000
 """Rows that one tree or one line is fitted on: enough, and a deep tree has a leaf for nearly every one."""
+
+
+class Task(NamedTuple):
+    """A fit whose network may have others beside it."""
+
+    classifier: bool
+    data: TrainingData
+    table: Table
+    split: Split
+    seed: int
+    n_jobs: int | None
+    hopeful: Callable[[Judged], bool]  # whether a candidate that has said this on unseen rows may be worth having
+
+    def numbers(self) -> tuple[NDArray[np.float64], float, float]:
+        """Return numbers to predict in units of their spread, (rows,), their centre and their spread."""
+        (center,), (scale,) = center_and_spread(self.data.y[self.split.fit], np.ones(len(self.split.fit)))
+        return (self.data.y[:, 0] - center) / scale, center, scale
 
 
 class Candidate(NamedTuple):
@@ -40,17 +58,15 @@ class Folds(NamedTuple):
     held_out: NDArray[np.int64]  # rows that no part holds; empty when the parts judge
 
     @classmethod
-    def of(cls, classifier: bool, data: TrainingData, table: Table, split: Split, seed: int) -> "Folds":
-        kind = StratifiedKFold if classifier else KFold
-        parts = kind(N_FOLDS, shuffle=True, random_state=seed).split(split.fit, table.target[split.fit])
-        random = np.random.RandomState(seed)
-        folds = [(random.permutation(split.fit[most])[:MOST_ROWS], split.fit[rest]) for most, rest in parts]
+    def of(cls, task: Task) -> "Folds":
+        rows, labels = task.split.fit, task.table.target
+        kind = StratifiedKFold if task.classifier else KFold
+        parts = kind(N_FOLDS, shuffle=True, random_state=task.seed).split(rows, labels[rows])
+        random = np.random.RandomState(task.seed)
+        folds = [(random.permutation(rows[most])[:MOST_ROWS], rows[rest]) for most, rest in parts]
         learnt, unseen = ([fold[i] for fold in folds] for i in (0, 1))
-        if classifier:
-            return cls(data.X, table.target, 0.0, 1.0, table.weight, learnt, unseen, split.validation)
-        (center,), (scale,) = center_and_spread(data.y[split.fit], np.ones(len(split.fit)))
-        y = (data.y[:, 0] - center) / scale
-        return cls(data.X, y, center, scale, table.weight, learnt, unseen, split.validation)
+        y, center, scale = (labels, 0.0, 1.0) if task.classifier else task.numbers()
+        return cls(task.data.X, y, center, scale, task.table.weight, learnt, unseen, task.split.validation)
 
     def judged(self, sources: list[Any], mean: Any) -> Judged:
         """Return what the models say on rows that they have not seen; or where rows are held out, the mean on these."""
