@@ -1,7 +1,8 @@
 """The paper's ordinary networks NN1, NN2 and NN3: as large as a forest's network, but with random initial weights."""
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -44,11 +45,21 @@ def gaussian_network(sizes: Sequence[int], generator: torch.Generator) -> nn.Seq
     return nn.Sequential(*layers[:-1])
 
 
+@contextmanager
+def subnormals_as_zero() -> Iterator[None]:
+    """Let the processor take numbers below what is normal for 0 inside, and for what they are again afterwards."""
+    torch.set_flush_denormal(True)
+    try:
+        yield
+    finally:
+        torch.set_flush_denormal(False)
+
+
+@subnormals_as_zero()  # Adam's moments of saturated units fade below what is normal, and get slow there
 def train_network(
     sizes: Sequence[int], train: Part, validation: Part, *, epochs: int = 100, batch_size: int = 32, seed: int = 0
 ) -> tuple[nn.Sequential, NetworkHistory]:
     """Train a network as the paper does; return it as it was after the epoch with the least validation error."""
-    torch.set_flush_denormal(True)  # Adam's moments of saturated units fade below what is normal, and get slow there
     generator = torch.Generator().manual_seed(seed)
     network = gaussian_network(sizes, generator)
     optimizer = torch.optim.Adam(network.parameters(), lr=0.001, betas=(0.9, 0.999), eps=1e-8, fused=True)

@@ -52,6 +52,14 @@ def test_a_network_has_the_layers_of_the_joint_neural_forest(parts):
     assert sizes == [(4, splits, 1), (4, splits, leaves, 1), (4, splits, leaves, leaves, 1)]
 
 
+def test_training_leaves_the_arithmetic_of_the_process_as_it_was(parts):
+    networks = pytest.importorskip("benchmarks.paper_networks")
+    with networks.subnormals_as_zero():
+        assert np.float64(1e-300) * np.float64(1e-15) == 0
+    networks.train_network((4, 3, 1), parts.train, parts.validation, epochs=1)
+    assert np.float64(1e-300) * np.float64(1e-15) > 0
+
+
 def test_a_network_of_two_layers_has_as_many_parameters_as_nrf2_full(parts):
     pytest.importorskip("torch")
     forest = paper_models.grow(parts.train, AUTHORS, seed=0)

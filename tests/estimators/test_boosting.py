@@ -89,7 +89,7 @@ def test_trees_of_several_classes_take_newton_steps():
 @given(
     st.integers(0, 10**6),
     st.sampled_from([0, 2, 4]),
-    st.floats(0, 0.9, allow_subnormal=False),
+    st.floats(0, 0.9),
     st.sampled_from([40, 90, 400]),
 )
 def test_scores_are_what_the_trees_say_on_every_row(seed, n_classes, missing, n):
@@ -160,7 +160,7 @@ def test_what_gives_no_hope_is_given_up(monkeypatch):
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)
-@given(st.lists(st.floats(-1e6, 1e6, width=32, allow_subnormal=False), max_size=40), st.integers(0, 3))
+@given(st.lists(st.floats(-1e6, 1e6, width=32), max_size=40), st.integers(0, 3))
 def test_bins_are_cut_where_thresholds_cut(numbers, copies):
     rng = np.random.default_rng(0)
     column = np.array([*numbers * (copies + 1), *(rng.normal(size=600) if copies == 3 else []), np.nan], np.float32)

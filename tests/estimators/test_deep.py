@@ -60,7 +60,7 @@ def test_trees_are_as_good_as_those_of_scikit_learn(n_classes):
 @given(
     st.integers(0, 10**6),
     st.sampled_from([0, 2, 4]),
-    st.floats(0, 0.9, allow_subnormal=False),
+    st.floats(0, 0.9),
     st.sampled_from([10, 35, 200]),
 )
 def test_a_leaf_says_the_mean_of_its_rows_and_no_row_judges_a_tree_that_has_seen_it(seed, n_classes, missing, n):
