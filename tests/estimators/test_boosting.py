@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.model_selection import KFold, StratifiedKFold
 
-from neuralforest._kernels import boost
+from neuralforest._kernels import boost, histogram
 from neuralforest.estimators import boosting
 from neuralforest.estimators.folds import Folds
 from neuralforest.network import ForestNetwork
@@ -38,8 +38,8 @@ def in_folds(X, y, classifier, n_folds=5, center=0.0, scale=1.0):
 def boosted(folds, n_classes, n_rounds, blocks=None, unseen=None, **changes):
     """Return a model that has not seen the first fold, or given rows; its table, and its trees."""
     binned, target = boosting._Binned.of(folds), boosting._Target.of(n_classes > 0, folds)
-    unseen = (folds.unseen[0] if unseen is None else unseen).astype(np.int32)
-    learnt = np.setdiff1d(np.arange(len(target.y), dtype=np.int32), unseen)
+    unseen = (folds.unseen[0] if unseen is None else unseen).astype(np.uint32)
+    learnt = np.setdiff1d(np.arange(len(target.y), dtype=np.uint32), unseen)
     table = boost.Table(binned.bins, binned.n_bins, target.y, learnt, unseen)
     plan = boost.Plan(target.loss, 0.1, 0.8, 3, 1.0, 1.0, 0)._replace(**changes)
     model = boosting._no_trees(target.first_guess, len(target.y), n_rounds)
@@ -166,9 +166,9 @@ def test_bins_are_cut_where_thresholds_cut(numbers, copies):
     column = np.array([*numbers * (copies + 1), *(rng.normal(size=600) if copies == 3 else []), np.nan], np.float32)
     folds = Folds(column[:, None], column, 0.0, 1.0, np.ones(len(column)), [], [np.arange(len(column))], np.arange(0))
     bins, n_bins, edge = boosting._Binned.of(folds)
-    assert bins[0, -1] == boost.MISSING
-    assert n_bins[0] <= boost.MISSING
+    assert bins[0, -1] == histogram.MISSING
+    assert n_bins[0] <= histogram.MISSING
     for place in range(n_bins[0]):
         assert_array_equal(bins[0, :-1] <= place, column[:-1] <= edge[0, place].astype(np.float32))
-    if len(np.unique(column[:-1])) <= boost.MISSING:
+    if len(np.unique(column[:-1])) <= histogram.MISSING:
         assert n_bins[0] == max(len(np.unique(column[:-1])), 1)

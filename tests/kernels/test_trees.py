@@ -4,23 +4,25 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from neuralforest._kernels import boost, deep
+from neuralforest._kernels import boost, deep, histogram
 from neuralforest.ensemble import FlatTrees
 from neuralforest.estimators import boosting
 
 N = 40
 
 
-def rows(seed, missing):
+def rows(seed, missing, n_features=3):
     rng = np.random.default_rng(seed)
-    bins = rng.integers(0, 9, size=(3, N)).astype(np.uint8)
-    bins[rng.random(bins.shape) < missing] = boost.MISSING
+    bins = rng.integers(0, 9, size=(n_features, N)).astype(np.uint8)
+    bins[rng.random(bins.shape) < missing] = histogram.MISSING
     return bins, rng.normal(size=N)
 
 
 def boosted(bins, y, n_rounds=1, **changes):
-    table = boost.Table(bins, np.full(3, 9), y, np.arange(30, dtype=np.int32), np.arange(30, N, dtype=np.int32))
-    plan = boost.Plan(boost.SQUARED, 0.5, 1.0, 3, 5.0, 1.0, 0)._replace(**changes)
+    table = boost.Table(
+        bins, np.full(len(bins), 9), y, np.arange(30, dtype=np.uint32), np.arange(30, N, dtype=np.uint32)
+    )
+    plan = boost.Plan(boost.SQUARED, 0.5, 1.0, len(bins), 5.0, 1.0, 0)._replace(**changes)
     model = boosting._no_trees(np.zeros(1), N, n_rounds)
     boost.boost(table, plan, model, 0, n_rounds)
     return model
@@ -36,18 +38,19 @@ def gain_of(y, left):
 
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("missing", [0.0, 0.3])
-def test_the_first_split_is_the_best_of_all(seed, missing):
-    bins, y = rows(seed, missing)
+@pytest.mark.parametrize("n_features", [1, 2, 3, 4, 9])  # histograms are filled one, two or four abreast
+def test_the_first_split_is_the_best_of_all(seed, missing, n_features):
+    bins, y = rows(seed, missing, n_features)
     model = boosted(bins, y)
     bins, y = bins[:, :30], y[:30]
     best = max(
-        gain_of(y, (bins[feature] <= place) | (left & (bins[feature] == boost.MISSING)))
-        for feature in range(3)
+        gain_of(y, (bins[feature] <= place) | (left & (bins[feature] == histogram.MISSING)))
+        for feature in range(n_features)
         for place in range(9)
         for left in (False, True)
     )
     own = bins[model.feature[0, 0]]
-    goes_left = (own <= model.bin[0, 0]) | (model.missing_left[0, 0] & (own == boost.MISSING))
+    goes_left = (own <= model.bin[0, 0]) | (model.missing_left[0, 0] & (own == histogram.MISSING))
     assert gain_of(y, goes_left) == pytest.approx(best, rel=1e-5)
     assert model.weight[0, : model.middle[0, 0]].sum() == goes_left.sum()
     assert (model.weight[0, : model.n_splits[0] + 1] >= 5).all()
@@ -66,9 +69,9 @@ def test_leaves_of_deep_trees_are_pure(missing):
     rng = np.random.default_rng(0)
     x = rng.normal(size=(3, N)).astype(np.float32)
     x[0, rng.random(N) < missing] = np.nan
-    y, order = rng.normal(size=N), np.arange(N, dtype=np.int32)
+    y, order = rng.normal(size=N), np.arange(N, dtype=np.uint32)
     room = FlatTrees.room_for(N, N, 1)
-    n_splits = deep.grow(x, y, np.zeros(N, np.int64), order, 2, 0, room)
+    n_splits = deep.grow(x, y, None, order, 2, 0, room)
     assert n_splits == N - 1
     assert_array_equal(room.weight, np.ones(N))
     assert_allclose(room.value[:, 0], y[order])  # rows stand in the order of their leaves

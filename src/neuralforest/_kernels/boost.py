@@ -1,7 +1,7 @@
 """Gradient boosting of small trees on features that were cut into bins: one call adds rounds to one model.
 
 scikit-learn's boosting spends a millisecond of interpreter time on every tree, which is most of its time below ten
-thousand rows; here a tree of a thousand rows takes a twentieth of that.
+thousand rows; here a tree of a thousand rows takes a thirtieth of that.
 
 A tree stands as it will in a `TreeEnsemble`, at every moment of its growth: splits depth-first, leaves from left to
 right. The rows of a leaf are neighbours, in the same order as the leaves.
@@ -13,20 +13,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuralforest._kernels._jit import kernel, part
+from neuralforest._kernels.histogram import ABREAST, MISSING, N_BINS, compare_splits, fill_histograms
 from neuralforest._kernels.partition import append_waiting, part_row
 from neuralforest._kernels.shuffle import STEP, mix
 
 MOST_LEAVES = 16
-MISSING = 255
-"""The bin of missing values; numbers have bins 0 to 254 at most."""
 SQUARED, LOGISTIC, SOFTMAX = 0, 1, 2
 
 _MIDDLE, _BEGIN = 0, 1  # of a split: the first leaf of its right child, and of its left one
 _FIRST, _FIRST_OTHER = 0, 1  # of a leaf: where its rows begin, those that the tree is grown on and others
 _FEATURE, _BIN, _LEFT = 2, 3, 4  # of a split, and of a leaf's best one; missing values go left where the last is 1
+_GAIN, _LEFT_SLOPE, _LEFT_CURVATURE = 0, 1, 2  # of a leaf's best split: what it gains, and the sums of its left side
+_SLOPE, _CURVATURE = 3, 4  # of a leaf: sums over its rows
 
 _HALF = np.uint64(32)
-_LEAST_GAIN = 1e-12  # less is rounding
 _TINY = 1e-15  # the least probability whose logarithm is taken
 
 
@@ -36,8 +36,8 @@ class Table(NamedTuple):
     bins: NDArray[np.uint8]  # (features, rows)
     n_bins: NDArray[np.int64]  # (features,), of numbers
     y: NDArray[np.float64]  # (rows,): numbers, or places among the classes
-    learnt: NDArray[np.int32]
-    unseen: NDArray[np.int32]
+    learnt: NDArray[np.uint32]  # without a sign, which would have to be looked at whenever they are used
+    unseen: NDArray[np.uint32]
 
 
 class Model(NamedTuple):
@@ -69,16 +69,17 @@ class Plan(NamedTuple):
 class Scratch(NamedTuple):
     """What is used while a tree grows."""
 
-    rows: NDArray[np.int32]  # that it is grown on, those of a leaf side by side
-    others: NDArray[np.int32]  # the same of all others
-    waiting: NDArray[np.int32]  # rows that go right, while those that go left are gathered
-    slope: NDArray[np.float32]  # (all rows,): of the loss
-    curvature: NDArray[np.float32]
+    rows: NDArray[np.uint32]  # that it is grown on, those of a leaf side by side
+    others: NDArray[np.uint32]  # the same of all others
+    waiting: NDArray[np.uint32]  # rows that go right, while those that go left are gathered
+    gradient: NDArray[np.float32]  # (all rows, 2): slope and curvature of the loss
     features: NDArray[np.int64]  # in an order that is drawn
-    histogram: NDArray[np.float64]  # (bins, 2): sums of slopes and of curvatures
+    histogram: NDArray[np.float64]  # (features abreast, bins, 2): sums of slopes and of curvatures
+    left: NDArray[np.float64]  # (2, bins): the same on the left of every split
+    kept: NDArray[np.float64]  # (bins,): what a split there would keep
     splits: NDArray[np.int64]  # (5, splits): what stands in each row is said above
     leaves: NDArray[np.int64]  # (5, leaves + 1)
-    gain: NDArray[np.float64]  # (leaves,): of the best split of each
+    sums: NDArray[np.float64]  # (5, leaves): the same
 
 
 @part
@@ -103,18 +104,19 @@ def _outputs(loss, score, rows, n, output):  # type: ignore[no-untyped-def]
 
 @part
 def _gradients(loss, y, output, column, n, scratch):  # type: ignore[no-untyped-def]
-    """Fill slope and curvature of the loss of n rows, in the direction of less loss; return the mean curvature."""
-    own, sum_ = 1 if loss == LOGISTIC else column, 0.0  # the class whose probability this is
-    slope, curvature = scratch.slope, scratch.curvature
+    """Fill slope and curvature of the loss of n rows, in the direction of less loss; return the sums of both."""
+    own = 1 if loss == LOGISTIC else column  # the class whose probability this is
+    gradient, slope_sum, curvature_sum = scratch.gradient, 0.0, 0.0
     for i in range(n):
         row = scratch.rows[i]
         said = output[row, column]
         if loss == SQUARED:
-            slope[row], curvature[row] = y[row] - said, 1.0
+            gradient[row, 0], gradient[row, 1] = y[row] - said, 1.0
         else:
-            slope[row], curvature[row] = (1.0 if y[row] == own else 0.0) - said, said * (1.0 - said)
-        sum_ += curvature[row]
-    return sum_ / max(n, 1)
+            gradient[row, 0], gradient[row, 1] = (1.0 if y[row] == own else 0.0) - said, said * (1.0 - said)
+        slope_sum += gradient[row, 0]
+        curvature_sum += gradient[row, 1]
+    return slope_sum, curvature_sum
 
 
 @part
@@ -137,12 +139,7 @@ def _sample(table, share, state, rows, others):  # type: ignore[no-untyped-def]
     n, n_others, limit = 0, 0, np.uint64(share * 2.0**32)
     for row in table.learnt:
         state += STEP
-        if (mix(state) >> _HALF) < limit:
-            rows[n] = row
-            n += 1
-        else:
-            others[n_others] = row
-            n_others += 1
+        n, n_others = part_row(row, (mix(state) >> _HALF) < limit, rows, n, others, n_others)
     for row in table.unseen:
         others[n_others] = row
         n_others += 1
@@ -151,52 +148,40 @@ def _sample(table, share, state, rows, others):  # type: ignore[no-untyped-def]
 
 @part
 def _best_split(table, plan, least, scratch, state, leaf):  # type: ignore[no-untyped-def]
-    """Search the best split of a leaf, of features drawn at random; its gain is 0 where there is none.
-
-    Slopes and curvatures are summed by bin. Missing values go right, or left; or they go right, and all numbers left.
-    """
-    rows, features, leaves, gain = scratch.rows, scratch.features, scratch.leaves, scratch.gain
-    first, last, total, weight, penalty = leaves[_FIRST, leaf], leaves[_FIRST, leaf + 1], 0.0, 0.0, plan.penalty
-    for i in range(first, last):
-        total += scratch.slope[rows[i]]
-        weight += scratch.curvature[rows[i]]
-    best, gain[leaf] = total * total / (weight + penalty), 0.0
-    for tried in range(plan.n_tried if weight >= 2.0 * least else 0):
+    """Search the best split of a leaf, of features drawn at random; its gain is 0 where there is none."""
+    features, leaves, sums, histogram = scratch.features, scratch.leaves, scratch.sums, scratch.histogram
+    slope, curvature, penalty = sums[_SLOPE, leaf], sums[_CURVATURE, leaf], plan.penalty
+    n_tried = plan.n_tried if curvature >= 2.0 * least else 0
+    for tried in range(n_tried):
         state += STEP
         place = tried + np.int64(((mix(state) >> _HALF) * np.uint64(len(features) - tried)) >> _HALF)
-        feature = features[place]
-        features[tried], features[place] = feature, features[tried]
-        n_bins, histogram = table.n_bins[feature], scratch.histogram
-        _fill_histogram(table.bins, feature, n_bins, scratch, first, last)
-        some_missing = histogram[MISSING, 1] > 0.0
-        for missing_left in range(2 if some_missing else 1):
-            left, left_weight = histogram[MISSING, 0] * missing_left, histogram[MISSING, 1] * missing_left
-            n_places = n_bins if some_missing and not missing_left else n_bins - 1
-            for b in range(n_places):
-                left += histogram[b, 0]
-                left_weight += histogram[b, 1]
-                right, right_weight = total - left, weight - left_weight
-                if left_weight >= least and right_weight >= least:
-                    a, c = left_weight + penalty, right_weight + penalty
-                    kept = (left * left * c + right * right * a) / (a * c)
-                    if kept > best + gain[leaf] + _LEAST_GAIN:
-                        gain[leaf] = kept - best
-                        leaves[_FEATURE, leaf], leaves[_BIN, leaf], leaves[_LEFT, leaf] = feature, b, missing_left
+        features[tried], features[place] = features[place], features[tried]
+    nothing = slope * slope / (curvature + penalty)  # is what one leaf keeps
+    best = nothing
+    for tried in range(0, n_tried, ABREAST):
+        n, first, last = min(ABREAST, n_tried - tried), leaves[_FIRST, leaf], leaves[_FIRST, leaf + 1]
+        fill_histograms(
+            table.bins, table.n_bins, features, tried, n, scratch.rows, first, last, scratch.gradient, histogram
+        )
+        for slot in range(n):
+            feature = features[tried + slot]
+            best, bin_, missing_left, left_slope, left_curvature = compare_splits(
+                histogram,
+                slot,
+                table.n_bins[feature],
+                least,
+                penalty,
+                slope,
+                curvature,
+                best,
+                scratch.left,
+                scratch.kept,
+            )
+            if bin_ >= 0:
+                leaves[_FEATURE, leaf], leaves[_BIN, leaf], leaves[_LEFT, leaf] = feature, bin_, missing_left
+                sums[_LEFT_SLOPE, leaf], sums[_LEFT_CURVATURE, leaf] = left_slope, left_curvature
+    sums[_GAIN, leaf] = best - nothing
     return state
-
-
-@part
-def _fill_histogram(bins, feature, n_bins, scratch, first, last):  # type: ignore[no-untyped-def]
-    """Sum slopes and curvatures of a leaf's rows by their bin."""
-    histogram, rows = scratch.histogram, scratch.rows
-    for b in range(n_bins):
-        histogram[b, 0], histogram[b, 1] = 0.0, 0.0
-    histogram[MISSING, 0], histogram[MISSING, 1] = 0.0, 0.0
-    for i in range(first, last):
-        row = rows[i]
-        b = bins[feature, row]
-        histogram[b, 0] += scratch.slope[row]
-        histogram[b, 1] += scratch.curvature[row]
 
 
 @part
@@ -207,7 +192,7 @@ def _part_rows(bins, leaf, leaves, which, rows, waiting):  # type: ignore[no-unt
     for i in range(leaves[which, leaf], leaves[which, leaf + 1]):
         row = rows[i]
         b = bins[feature, row]
-        left = b <= last or (b == MISSING and missing_left)
+        left = (b <= last) | ((b == MISSING) & missing_left)
         middle, n_right = part_row(row, left, rows, middle, waiting, n_right)
     append_waiting(rows, middle, waiting, n_right)
     return middle
@@ -222,7 +207,7 @@ def _make_room(columns, place, n):  # type: ignore[no-untyped-def]
 
 
 @part
-def _split_leaf(splits, leaves, gain, leaf, n, first, first_other):  # type: ignore[no-untyped-def]
+def _split_leaf(splits, leaves, sums, leaf, n, first, first_other):  # type: ignore[no-untyped-def]
     """Make the best split of a leaf one of the tree's, which has n so far; its right child becomes leaf + 1."""
     place = 0
     for split in range(n):  # splits that begin further left, and those around this one, stand before it
@@ -235,26 +220,28 @@ def _split_leaf(splits, leaves, gain, leaf, n, first, first_other):  # type: ign
     splits[_BEGIN, place], splits[_MIDDLE, place] = leaf, leaf + 1
     _make_room(leaves, leaf + 1, n + 2)  # after the last leaf stands where its rows end
     leaves[_FIRST, leaf + 1], leaves[_FIRST_OTHER, leaf + 1] = first, first_other
-    for i in range(n + 1, leaf, -1):
-        gain[i] = gain[i - 1]
+    _make_room(sums, leaf + 1, n + 1)
+    for whole, left in ((_SLOPE, _LEFT_SLOPE), (_CURVATURE, _LEFT_CURVATURE)):
+        sums[whole, leaf + 1] = sums[whole, leaf] - sums[left, leaf]
+        sums[whole, leaf] = sums[left, leaf]
 
 
 @part
 def _grow(table, plan, least, scratch, state):  # type: ignore[no-untyped-def]
     """Grow one tree, the split with the largest gain first; return how many splits it has."""
-    leaves, gain = scratch.leaves, scratch.gain
+    leaves, sums = scratch.leaves, scratch.sums
     n, new, end = 0, 0, 1  # splits, and the leaves whose best split is to be searched
     while new < end:
         for leaf in range(new, end):
             state = _best_split(table, plan, least, scratch, state, leaf)
         new = 0
         for leaf in range(1, n + 1):
-            new = leaf if gain[leaf] > gain[new] else new
+            new = leaf if sums[_GAIN, leaf] > sums[_GAIN, new] else new
         end = new
-        if gain[new] > 0.0:
+        if sums[_GAIN, new] > 0.0:
             first = _part_rows(table.bins, new, leaves, _FIRST, scratch.rows, scratch.waiting)
             first_other = _part_rows(table.bins, new, leaves, _FIRST_OTHER, scratch.others, scratch.waiting)
-            _split_leaf(scratch.splits, leaves, gain, new, n, first, first_other)
+            _split_leaf(scratch.splits, leaves, sums, new, n, first, first_other)
             n += 1
             end = new + 2 if n < MOST_LEAVES - 1 else new
     return n, state
@@ -263,18 +250,14 @@ def _grow(table, plan, least, scratch, state):  # type: ignore[no-untyped-def]
 @part
 def _keep(model, plan, tree, column, n, scratch):  # type: ignore[no-untyped-def]
     """Write a tree of n splits into the model, give its leaves their values, and add these to the scores of rows."""
-    rows, splits, leaves = scratch.rows, scratch.splits, scratch.leaves
+    rows, splits, leaves, sums = scratch.rows, scratch.splits, scratch.leaves, scratch.sums
     model.n_splits[tree] = n
     for i in range(n):
         model.feature[tree, i], model.bin[tree, i] = splits[_FEATURE, i], splits[_BIN, i]
         model.missing_left[tree, i], model.middle[tree, i] = splits[_LEFT, i] == 1, splits[_MIDDLE, i]
     for leaf in range(n + 1):
-        total, weight = 0.0, plan.penalty
         first, last = leaves[_FIRST, leaf], leaves[_FIRST, leaf + 1]
-        for i in range(first, last):
-            total += scratch.slope[rows[i]]
-            weight += scratch.curvature[rows[i]]
-        value = plan.rate * total / weight
+        value = plan.rate * sums[_SLOPE, leaf] / (sums[_CURVATURE, leaf] + plan.penalty)
         model.value[tree, leaf], model.weight[tree, leaf] = value, last - first
         for i in range(first, last):
             model.score[rows[i], column] += value
@@ -287,18 +270,19 @@ def boost(table, plan, model, begin, end):  # type: ignore[no-untyped-def]
     """Add rounds begin to end - 1 to a model."""
     n_rows, n_scores = model.score.shape
     scratch = Scratch(
-        rows=np.empty(n_rows, np.int32),
-        others=np.empty(n_rows, np.int32),
-        waiting=np.empty(n_rows, np.int32),
-        slope=np.empty(n_rows, np.float32),
-        curvature=np.empty(n_rows, np.float32),
+        rows=np.empty(n_rows, np.uint32),
+        others=np.empty(n_rows, np.uint32),
+        waiting=np.empty(n_rows, np.uint32),
+        gradient=np.empty((n_rows, 2), np.float32),
         features=np.empty(len(table.bins), np.int64),
-        histogram=np.empty((MISSING + 1, 2)),
+        histogram=np.empty((ABREAST, N_BINS, 2)),
+        left=np.empty((2, N_BINS)),
+        kept=np.empty(N_BINS),
         splits=np.zeros((5, MOST_LEAVES), np.int64),
         leaves=np.zeros((5, MOST_LEAVES + 1), np.int64),
-        gain=np.empty(MOST_LEAVES),
+        sums=np.zeros((5, MOST_LEAVES)),
     )
-    rows, leaves, output = scratch.rows, scratch.leaves, np.empty((n_rows, n_scores))
+    rows, leaves, sums, output = scratch.rows, scratch.leaves, scratch.sums, np.empty((n_rows, n_scores))
     for round_ in range(begin, end):
         state = mix(mix(np.uint64(plan.seed) + STEP) + np.uint64(round_))
         n, n_others, state = _sample(table, plan.share_of_rows, state, rows, scratch.others)
@@ -306,7 +290,8 @@ def boost(table, plan, model, begin, end):  # type: ignore[no-untyped-def]
         for feature in range(len(scratch.features)):
             scratch.features[feature] = feature
         for column in range(n_scores):
-            least = plan.fewest_rows * _gradients(plan.loss, table.y, output, column, n, scratch)
+            sums[_SLOPE, 0], sums[_CURVATURE, 0] = _gradients(plan.loss, table.y, output, column, n, scratch)
+            least = plan.fewest_rows * sums[_CURVATURE, 0] / max(n, 1)  # of rows that have the mean curvature
             leaves[_FIRST, 0], leaves[_FIRST, 1] = 0, n
             leaves[_FIRST_OTHER, 0], leaves[_FIRST_OTHER, 1] = 0, n_others
             n_splits, state = _grow(table, plan, least, scratch, state)

@@ -1,5 +1,7 @@
 """Rows of a node parted by a split, in place: those that go left before those that go right, both in their order."""
 
+import numpy as np
+
 from neuralforest._kernels._jit import part
 
 
@@ -9,8 +11,8 @@ def part_row(row, left, rows, middle, waiting, n_waiting):  # type: ignore[no-un
 
     It is written to both, and one of them forgets it: a branch would be taken at random.
     """
-    rows[middle] = row
-    waiting[n_waiting] = row
+    rows[np.uint64(middle)] = row
+    waiting[np.uint64(n_waiting)] = row
     return middle + left, n_waiting + (not left)
 
 

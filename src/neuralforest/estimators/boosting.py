@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuralforest import _parallel
-from neuralforest._kernels import boost
+from neuralforest._kernels import boost, histogram
 from neuralforest.ensemble import Link, TreeEnsemble
 from neuralforest.estimators.folds import Candidate, Folds
 from neuralforest.network import ForestNetwork
@@ -45,7 +45,7 @@ def boosted_trees(
         seed=seed,
     )
     tables = [
-        boost.Table(binned.bins, binned.n_bins, target.y, learnt.astype(np.int32), unseen.astype(np.int32))
+        boost.Table(binned.bins, binned.n_bins, target.y, learnt.astype(np.uint32), unseen.astype(np.uint32))
         for learnt, unseen in zip(folds.learnt, folds.unseen, strict=True)
     ]
     models = [_no_trees(target.first_guess, len(target.y), most) for _ in tables]
@@ -81,8 +81,8 @@ class _Binned(NamedTuple):
     def of(cls, folds: Folds) -> "_Binned":
         seen = np.concatenate(folds.unseen)
         n_rows, n_features = folds.X.shape
-        bins, n_bins = np.full((n_features, n_rows), boost.MISSING, np.uint8), np.ones(n_features, np.int64)
-        edge = np.full((n_features, boost.MISSING), np.inf)
+        bins, n_bins = np.full((n_features, n_rows), histogram.MISSING, np.uint8), np.ones(n_features, np.int64)
+        edge = np.full((n_features, histogram.MISSING), np.inf)
         for feature, column in enumerate(folds.X.T):
             edges = _edges(np.sort(column[seen][~np.isnan(column[seen])]))
             known = ~np.isnan(column)
@@ -95,8 +95,8 @@ class _Binned(NamedTuple):
 def _edges(numbers: NDArray[np.floating]) -> NDArray[np.floating]:
     """Return where sorted numbers are cut: between any two neighbours, or where they are many, into equal parts."""
     different = np.unique(numbers)
-    if len(different) > boost.MISSING:
-        different = np.unique(numbers[np.linspace(0, len(numbers) - 1, boost.MISSING).round().astype(np.int64)])
+    if len(different) > histogram.MISSING:
+        different = np.unique(numbers[np.linspace(0, len(numbers) - 1, histogram.MISSING).round().astype(np.int64)])
     below, above = different[:-1], different[1:]
     middle = below / 2 + above / 2  # their difference may be too large
     return np.where((below <= middle) & (middle < above), middle, below)  # neighbours may have nothing between them

@@ -79,26 +79,26 @@ class _Target(NamedTuple):
     """What trees are grown for."""
 
     value: NDArray[np.float64]  # (rows,): numbers in units of their spread, or 1
-    column: NDArray[np.int64]  # (rows,): 0, or the place of a row's class
+    column: NDArray[np.int64] | None  # (rows,): the place of a row's class; None for numbers
     center: float  # of the numbers
     scale: float
     classes: NDArray[Any] | None
 
     @classmethod
     def of(cls, task: Task) -> "_Target":
-        n, labels = len(task.data.X), task.table.target
         if task.classifier:
+            labels = task.table.target
             classes = np.unique(labels[task.split.fit])
-            return cls(np.ones(n), np.searchsorted(classes, labels), 0.0, 1.0, classes)
+            return cls(np.ones(len(labels)), np.searchsorted(classes, labels), 0.0, 1.0, classes)
         y, center, scale = task.numbers()
-        return cls(y, np.zeros(n, np.int64), center, scale, None)
+        return cls(y, None, center, scale, None)
 
 
 def _tree(x: NDArray[np.floating], target: _Target, seen: NDArray[np.int64], n_tried: int, seed: int) -> FlatTrees:
     """Grow one tree."""
     n, n_outputs = len(seen), 1 if target.classes is None else len(target.classes)
     room = FlatTrees.room_for(n, n, n_outputs)
-    n_splits = deep.grow(x, target.value, target.column, seen.astype(np.int32), n_tried, seed, room)
+    n_splits = deep.grow(x, target.value, target.column, seen.astype(np.uint32), n_tried, seed, room)
     return room.filled(n_splits, n_splits + 1)
 
 
