@@ -265,7 +265,7 @@ def test_the_forest_of_the_command_line_has_a_companion_unless_trees_are_counted
     X, y = patches(n=1_200)
     rows = tmp_path / "rows.csv"
     np.savetxt(rows, np.column_stack([X, y]), delimiter=",", header="a,b,y", comments="")
-    for arguments, n_trees, alone in (([], 12, False), (["--trees", "5"], 5, True)):
+    for arguments, n_trees, alone in (([], 8, False), (["--trees", "5"], 5, True)):
         out = tmp_path / "m.nforest"
         command = ["fit", str(rows), "--target", "y", "--out", str(out), "--epochs", "1", "--quiet", *arguments]
         assert main(command) == 0

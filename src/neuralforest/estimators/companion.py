@@ -122,7 +122,7 @@ def _offers(
 def may_help(own: Judged, other: Judged, y: NDArray[np.float64]) -> bool:
     """Return whether the other may deserve a share, as far as these rows can tell."""
     share, error = _share(own, other, y)
-    return share + 2 * error >= _LEAST
+    return share + _SURE * error >= _LEAST
 
 
 def best_share(own: Judged, other: Judged, y: NDArray[np.float64], sure: float = _SURE) -> float:

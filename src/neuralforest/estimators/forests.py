@@ -32,9 +32,10 @@ def default_forest(classifier: bool, n_rows: int, n_features: int, bootstrap: bo
         Grow a random forest, with rows drawn with replacement: for weights and for several targets, which bagged trees
         do not take.
     """
-    wanted = (50_000 if classifier else 15_000) / n_rows
-    n_trees = int(np.clip(wanted, np.clip(n_features, 20 if classifier else 12, 30), 60))
-    share, n_leaves = share_of_rows(n_rows), min(3 * np.sqrt(n_rows), max(64, np.sqrt(2 * n_rows), n_features))
+    wanted = (50_000 if classifier else 10_000) / n_rows
+    fewest = np.clip(n_features, 20, 30) if classifier else np.clip(2 * n_features / 3, 8, 30)
+    n_trees = int(np.clip(wanted, fewest, 60))
+    share, n_leaves = share_of_rows(n_rows), min(3 * np.sqrt(n_rows), max(64, n_rows / 100, n_features))
     shape: dict[str, Any] = {
         "max_leaf_nodes": int(np.clip(n_leaves, 16, 96)),
         "max_features": 1 / 3 if n_features >= 6 else 1.0,

@@ -10,6 +10,9 @@ from neuralforest.network import ForestNetwork
 from neuralforest.training import BlockRows, TrainingData
 from neuralforest.training.guard import Judged
 
+_PRIOR = 10.0  # trees by which the disagreement of all rows counts in that of one
+_MOST_NOISE = 0.75  # of the squared errors, that may go away in the mean over all blocks
+
 
 @dataclass(frozen=True, eq=False)
 class Residuals:
@@ -20,7 +23,8 @@ class Residuals:
     relative : float64 array (rows, outputs)
         Each column sorted.
     floor : float64 array (outputs,)
-        Added to the disagreement, so that unanimous trees are not taken as certain.
+        The disagreement of all rows together. Half of it is added to that of a row, so that unanimous trees are not
+        taken as certain, and it stands in for that of a row where few trees judge it.
     """
 
     relative: NDArray[np.float64]
@@ -29,15 +33,11 @@ class Residuals:
     @classmethod
     def measure(cls, network: ForestNetwork, data: TrainingData, judged: Judged) -> "Residuals":
         """Take the errors of a trained network on the rows that have judged it."""
-        row, output, *_ = judged
-        if data.validation.are_shared:
-            spread = disagreement(network, data.X[row])
-        else:
-            spread = disagreement(network, data.X, data.validation)[row]
-        floor = np.median(spread, axis=0)
-        floor = np.where(floor > 0, floor, spread.mean(axis=0))
+        own = None if data.validation.are_shared else data.validation
+        squares, count = (array[judged.row] for array in _deviations(network, data.X, own))
+        floor = np.sqrt(squares.sum(axis=0) / max((count - 1).sum(), 1))
         floor = np.where(floor > 0, floor, 1.0)  # a single tree: all rows are alike
-        return cls(np.sort((data.y[row] - output) / (spread + floor), axis=0), floor)
+        return cls(np.sort(_expected_errors(data, judged) / _unit(squares, count, floor), axis=0), floor)
 
     def quantiles(
         self, network: ForestNetwork, X: NDArray[np.floating], prediction: NDArray[np.float64], quantiles: ArrayLike
@@ -48,8 +48,26 @@ class Residuals:
         # conformal: one row more than there are, and outwards where the level falls between two
         ranks = np.where(levels < 0.5, np.floor((n + 1) * levels), np.ceil((n + 1) * levels))
         steps = self.relative[np.clip(ranks.astype(np.int64) - 1, 0, n - 1)]  # (quantiles, outputs)
-        spread = disagreement(network, X) + self.floor
-        return prediction[:, :, None] + spread[:, :, None] * steps.T[None]
+        unit = _unit(*_deviations(network, X), self.floor)
+        return prediction[:, :, None] + unit[:, :, None] * steps.T[None]
+
+
+def _expected_errors(data: TrainingData, judged: Judged) -> NDArray[np.float64]:
+    """Return the errors on the rows that have judged, as large as they would be if all blocks had predicted each."""
+    error = data.y[judged.row] - judged.output
+    largest = np.abs(error).max(axis=0)
+    scale = np.where(largest > 0, largest, 1.0)  # squares of large numbers would be infinite
+    mean = np.average((error / scale) ** 2, axis=0, weights=judged.weight)
+    noise = np.average(judged.noise / scale / scale, axis=0, weights=judged.weight)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = np.where(mean > 0, noise / mean, 0.0)
+    result: NDArray[np.float64] = error * np.sqrt(1.0 - np.minimum(share, _MOST_NOISE))
+    return result
+
+
+def _unit(squares: NDArray[np.float64], count: NDArray[np.float64], floor: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the disagreement over rows of trees of which each row has some; of few, that of all rows weighs more."""
+    return np.sqrt((squares + _PRIOR * floor**2) / (count - 1 + _PRIOR)) + floor / 2
 
 
 def _levels(quantiles: ArrayLike) -> NDArray[np.float64]:
@@ -62,8 +80,10 @@ def _levels(quantiles: ArrayLike) -> NDArray[np.float64]:
     return levels
 
 
-def disagreement(network: ForestNetwork, X: NDArray[np.floating], rows: BlockRows | None = None) -> NDArray[np.float64]:
-    """Return the standard deviation over the forest's trees of what they say, (rows, outputs).
+def _deviations(
+    network: ForestNetwork, X: NDArray[np.floating], rows: BlockRows | None = None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return how far the forest's trees are from their mean: sums of squares (rows, outputs), and trees (rows, 1).
 
     Of the trees themselves, because the networks of a joint training say nothing by themselves. With `rows`, a tree has
     a say only on its own (out-of-bag) rows: on others it has learnt the answer.
@@ -71,12 +91,12 @@ def disagreement(network: ForestNetwork, X: NDArray[np.floating], rows: BlockRow
     e = network.ensemble
     leaves = network.apply(X)
     count = np.zeros((len(X), 1))
-    mean, square = np.zeros((len(X), e.n_outputs)), np.zeros((len(X), e.n_outputs))
+    mean, squares = np.zeros((len(X), e.n_outputs)), np.zeros((len(X), e.n_outputs))
     for tree in range(e.n_trees):
         own = slice(None) if rows is None else rows.of(tree)[0]
         value = e.value[e.first_leaf[tree] + leaves[own, tree]]
         count[own] += 1
         step = value - mean[own]
         mean[own] += step / count[own]
-        square[own] += step * (value - mean[own])
-    return np.sqrt(square / np.maximum(count, 1))
+        squares[own] += step * (value - mean[own])
+    return squares, count

@@ -31,11 +31,11 @@ def contrast_pairs(contrast: Any) -> list[tuple[float, float]]:
     return [(float(splits), float(leaves)) for splits, leaves in np.atleast_2d(np.asarray(contrast, np.float64))]
 
 
-def enough_epochs(data: TrainingData, n_leaves: float, batch_size: int) -> int:
-    """Return how many epochs, within 5 to 400, make 384,000 / leaves steps of training, within 4,000 to 6,000."""
-    steps = np.clip(384_000 / n_leaves, 4_000, 6_000)
-    steps_of_an_epoch = float(np.mean(data.fit.end - data.fit.begin)) / batch_size
-    return int(np.clip(np.ceil(steps / steps_of_an_epoch), 5, 400))
+def enough_epochs(data: TrainingData, batch_size: int, classifier: bool) -> int:
+    """Return how many epochs, within 5 to 400, make 4,000 steps of training, or where rows are few up to 6,000."""
+    n_rows = float(np.mean(data.fit.end - data.fit.begin))
+    steps = np.clip((10_000_000 if classifier else 4_000_000) / n_rows, 4_000, 6_000)
+    return int(np.clip(np.ceil(steps * batch_size / n_rows), 5, 400))
 
 
 def _one_of(*names: str) -> Rule:
