@@ -149,7 +149,7 @@ def _sample(table, share, state, rows, others):  # type: ignore[no-untyped-def]
 @part
 def _best_split(table, plan, least, scratch, state, leaf):  # type: ignore[no-untyped-def]
     """Search the best split of a leaf, of features drawn at random; its gain is 0 where there is none."""
-    features, leaves, sums, histogram = scratch.features, scratch.leaves, scratch.sums, scratch.histogram
+    features, leaves, sums = scratch.features, scratch.leaves, scratch.sums
     slope, curvature, penalty = sums[_SLOPE, leaf], sums[_CURVATURE, leaf], plan.penalty
     n_tried = plan.n_tried if curvature >= 2.0 * least else 0
     for tried in range(n_tried):
@@ -160,22 +160,11 @@ def _best_split(table, plan, least, scratch, state, leaf):  # type: ignore[no-un
     best = nothing
     for tried in range(0, n_tried, ABREAST):
         n, first, last = min(ABREAST, n_tried - tried), leaves[_FIRST, leaf], leaves[_FIRST, leaf + 1]
-        fill_histograms(
-            table.bins, table.n_bins, features, tried, n, scratch.rows, first, last, scratch.gradient, histogram
-        )
+        fill_histograms(table.bins, table.n_bins, scratch, tried, n, first, last)
         for slot in range(n):
             feature = features[tried + slot]
             best, bin_, missing_left, left_slope, left_curvature = compare_splits(
-                histogram,
-                slot,
-                table.n_bins[feature],
-                least,
-                penalty,
-                slope,
-                curvature,
-                best,
-                scratch.left,
-                scratch.kept,
+                scratch, slot, table.n_bins[feature], least, penalty, slope, curvature, best
             )
             if bin_ >= 0:
                 leaves[_FEATURE, leaf], leaves[_BIN, leaf], leaves[_LEFT, leaf] = feature, bin_, missing_left

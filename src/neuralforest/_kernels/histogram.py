@@ -45,13 +45,14 @@ def add_pair(context: Any, sums: Any, place: Any, pairs: Any, row: Any) -> Any:
 
 
 @part
-def fill_histograms(bins, n_bins, features, begin, n, rows, first, last, gradient, histogram):  # type: ignore[no-untyped-def]
-    """Sum slopes and curvatures of rows[first:last] by their bins of features[begin:begin + n], at most four."""
+def fill_histograms(bins, n_bins, scratch, begin, n, first, last):  # type: ignore[no-untyped-def]
+    """Sum slopes and curvatures of rows first to last - 1 by bins of n features, at most four, from `begin` on."""
+    features, rows, gradient, histogram = scratch.features, scratch.rows, scratch.gradient, scratch.histogram
     for slot in range(n):
         for b in range(n_bins[features[begin + slot]]):
             histogram[slot, b, 0], histogram[slot, b, 1] = 0.0, 0.0
         histogram[slot, MISSING, 0], histogram[slot, MISSING, 1] = 0.0, 0.0
-    final = begin + n - 1  # one that is too few is summed twice, to a place where nobody looks
+    final = begin + n - 1  # where there are too few, it is summed once more, to a place where nobody looks
     f1, f2 = features[begin], features[min(begin + 1, final)]
     f3, f4 = features[min(begin + 2, final)], features[final]
     if n > 2:
@@ -69,34 +70,32 @@ def fill_histograms(bins, n_bins, features, begin, n, rows, first, last, gradien
 
 
 @part
-def compare_splits(histogram, slot, n_bins, least, penalty, slope, curvature, best, left, kept):  # type: ignore[no-untyped-def]
+def compare_splits(scratch, slot, n_bins, least, penalty, slope, curvature, best):  # type: ignore[no-untyped-def]
     """Search the split that keeps most of the rows' slopes in the squares of two means, if any keeps more than `best`.
 
     Missing values go right, or left; or they go right, and all numbers left.
 
     Parameters
     ----------
-    histogram : (features, bins, 2), of slopes and curvatures; slot : the place of a feature there
+    slot : int
+        The place of the feature among the histograms.
     least, penalty : float
         The curvature that either side must have, and what is added to it.
     slope, curvature : float
         Sums over all rows.
-    left : (2, bins), kept : (bins,)
-        What is on the left of every split, and what it keeps: room for them.
 
     Returns
     -------
     best, bin, missing_left, left_slope, left_curvature
         What the best split keeps, and where it is; the bin is -1 where none is better.
     """
+    histogram, left, kept = scratch.histogram, scratch.left, scratch.kept
     found, found_left, left_slope, left_curvature = -1, 0, 0.0, 0.0
     some_missing = histogram[slot, MISSING, 1] > 0.0
     for missing_left in range(2 if some_missing else 1):
         n_places = n_bins if some_missing and not missing_left else n_bins - 1
-        slope_sum, curvature_sum = (
-            histogram[slot, MISSING, 0] * missing_left,
-            histogram[slot, MISSING, 1] * missing_left,
-        )
+        slope_sum = histogram[slot, MISSING, 0] * missing_left
+        curvature_sum = histogram[slot, MISSING, 1] * missing_left
         for b in range(n_places):
             slope_sum += histogram[slot, b, 0]
             curvature_sum += histogram[slot, b, 1]
