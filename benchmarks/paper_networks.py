@@ -47,7 +47,7 @@ def gaussian_network(sizes: Sequence[int], generator: torch.Generator) -> nn.Seq
 
 @contextmanager
 def subnormals_as_zero() -> Iterator[None]:
-    """Let the processor take numbers below what is normal for 0 inside, and for what they are again afterwards."""
+    """Let the processor take numbers below what is normal for 0 inside, and for what they are afterwards, as usual."""
     torch.set_flush_denormal(True)
     try:
         yield

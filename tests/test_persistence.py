@@ -266,6 +266,16 @@ def test_files_of_format_1_are_read_for_ever(name):
         model.partial_fit(rows, expected["labels"])
     else:
         np.testing.assert_allclose(model.predict(rows), expected[name], rtol=1e-5)
+    if name == "regressor":
+        quantiles = model.predict_quantiles(rows, (0.1, 0.9))
+        np.testing.assert_allclose(quantiles, expected["quantiles"], rtol=1e-5)
+
+
+def test_intervals_of_an_old_file_stay_what_they_were_when_it_is_written_anew(tmp_path):
+    folder = Path(__file__).parent / "models"
+    rows = np.array(json.loads((folder / "format-1.json").read_text())["X"])
+    old = nf.load(folder / "format-1-regressor.nforest")
+    np.testing.assert_array_equal(again(old, tmp_path).predict_quantiles(rows), old.predict_quantiles(rows))
 
 
 def test_a_file_of_format_2_is_read_for_ever():
@@ -286,6 +296,14 @@ def test_a_file_of_format_3_is_read_for_ever():
         ("a linear function", 0.375),
     ]
     np.testing.assert_allclose(network.predict(np.array(expected["X"])), expected["prediction"], rtol=1e-5)
+
+
+def test_a_file_of_format_4_is_read_for_ever():
+    folder = Path(__file__).parent / "models"
+    expected = json.loads((folder / "format-4.json").read_text())
+    model, rows = nf.load(folder / "format-4-regressor.nforest"), np.array(expected["X"])
+    np.testing.assert_allclose(model.predict(rows), expected["prediction"], rtol=1e-5)
+    np.testing.assert_allclose(model.predict_quantiles(rows, (0.1, 0.9)), expected["quantiles"], rtol=1e-5)
 
 
 def test_everything_that_models_are_made_of_is_stored():
@@ -481,7 +499,7 @@ HOSTILE = {
         lambda: raw('"neuralforest":"{}"},' + ",".join(f'"{i}":0' for i in range(129)) + "}"),
         "128 arrays",
     ),
-    "the next format": (lambda: forged(network(), format=4), "reads formats up to 3: upgrade neuralforest"),
+    "the next format": (lambda: forged(network(), format=5), "reads formats up to 4: upgrade neuralforest"),
     "a format of 0": (lambda: forged(network(), format=0), "must be from 1"),
     "an unknown kind": (
         lambda: forged(network(), kind="os.system"),
@@ -600,6 +618,7 @@ HOSTILE_ESTIMATORS = {
         lambda: forged(a_regressor(), {"residuals.relative": np.array([[2.0], [1.0]])}),
         "must be sorted",
     ),
+    "residuals in no units": (lambda: forged(a_regressor(), {"residuals.prior": np.array([-1.0])}), "below 0, got -1"),
     "no residuals": (lambda: forged(a_regressor(), {"residuals.relative": np.empty((0, 1))}), "at least one"),
     "a late epoch": (lambda: forged(a_regressor(), {"history.best_epoch": np.full(3, 9)}), "must be from -1 to 2"),
     "draws without rows": (lambda: forged(a_regressor(), model__forest__n_rows=None), "at least one row"),

@@ -39,7 +39,7 @@ def grown(X, y, n_classes=0, seed=0, n_jobs=1, held_out=0, hopeful=lambda judged
 
 @pytest.mark.parametrize("n_classes", [0, 3])
 def test_trees_are_as_good_as_those_of_scikit_learn(n_classes):
-    """Over ten seeds, so that chance is less than the difference that is allowed."""
+    """Over ten seeds, so that chance, 1% each, is less than the difference that is allowed."""
     X, y = rows(n_classes, 400)
     new, truth = rows(n_classes, 1000, seed=1)
     ours, theirs = [], []

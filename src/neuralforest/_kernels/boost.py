@@ -114,8 +114,8 @@ def _gradients(loss, y, output, column, n, scratch):  # type: ignore[no-untyped-
             gradient[row, 0], gradient[row, 1] = y[row] - said, 1.0
         else:
             gradient[row, 0], gradient[row, 1] = (1.0 if y[row] == own else 0.0) - said, said * (1.0 - said)
-        slope_sum += gradient[row, 0]
-        curvature_sum += gradient[row, 1]
+        slope_sum += np.float64(gradient[row, 0])
+        curvature_sum += np.float64(gradient[row, 1])
     return slope_sum, curvature_sum
 
 

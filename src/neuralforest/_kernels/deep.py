@@ -140,7 +140,8 @@ def grow(x, value, column, rows, n_tried, seed, flat):  # type: ignore[no-untype
         Features that differ between rows, and are tried at a split.
     seed : int
     flat : FlatTrees
-        With room for as many leaves as there are rows. A leaf holds the mean of its rows, or their shares of classes.
+        With room for as many splits, and as many leaves, as there are rows. A leaf holds the mean of its rows, or
+        their shares of classes.
     """
     n_columns = flat.value.shape[1]
     features, waiting, total, left = np.arange(len(x)), np.empty_like(rows), np.empty(n_columns), np.empty(n_columns)

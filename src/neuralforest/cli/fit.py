@@ -59,7 +59,7 @@ def _add_model_arguments(parser: argparse.ArgumentParser) -> None:
         "--trees",
         type=_positive,
         metavar="N",
-        help="trees of the forest, and none beside it (default: 60 to 12, the fewer the more rows there are)",
+        help="trees of the forest, and none beside it (default: 60 to 8, of classes 60 to 20, the fewer the more rows)",
     )
     parser.add_argument(
         "--epochs",

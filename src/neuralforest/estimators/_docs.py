@@ -12,8 +12,8 @@ forest : estimator, optional
     exclude the validation rows; its parameters are reached by nested names, as in ``forest__max_depth``. Fitted, it is
     used as it is, and it is the caller's business that it has not seen the validation rows; because cloning (in
     GridSearchCV, say) makes a fitted forest an unfitted one, wrap it in ``sklearn.frozen.FrozenEstimator`` there. None
-    grows 60 to 12 trees (of classes 20), the fewer the more rows, of many features up to 30; each on four fifths of the
-    rows, of over 500 on nine tenths, with 16 to 96 leaves.
+    grows 60 to 8 trees (of classes 60 to 20), the fewer the more rows, of many features up to 30; each on four fifths
+    of the rows, of over 500 on nine tenths, with 16 to 96 leaves.
 {class_weight}training : {{"independent", "joint"}}
     Whether each tree becomes a network that is trained alone, or all trees become one network. Boosted trees need
     "joint".

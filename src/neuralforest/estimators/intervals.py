@@ -10,13 +10,15 @@ from neuralforest.network import ForestNetwork
 from neuralforest.training import BlockRows, TrainingData
 from neuralforest.training.guard import Judged
 
-_PRIOR = 10.0  # trees by which the disagreement of all rows counts in that of one
+_PRIOR = 10.0  # how many trees the disagreement of all rows counts for in that of one
 _MOST_NOISE = 0.75  # of the squared errors, that may go away in the mean over all blocks
 
 
 @dataclass(frozen=True, eq=False)
 class Residuals:
-    """Errors of validation rows, target minus prediction, each divided by the disagreement of the trees there.
+    """Errors of validation rows, target minus prediction, in units of how much the trees disagree there.
+
+    Out-of-bag, one or two trees may judge a row, whose disagreement says little: that of all rows counts in it, too.
 
     Parameters
     ----------
@@ -24,20 +26,27 @@ class Residuals:
         Each column sorted.
     floor : float64 array (outputs,)
         The disagreement of all rows together. Half of it is added to that of a row, so that unanimous trees are not
-        taken as certain, and it stands in for that of a row where few trees judge it.
+        taken as certain.
+    prior : float
+        How many trees that counts for; 0 in files before format 4, which divide by the disagreement of a row's own
+        trees plus the floor.
     """
 
     relative: NDArray[np.float64]
     floor: NDArray[np.float64]
+    prior: float = _PRIOR
 
     @classmethod
     def measure(cls, network: ForestNetwork, data: TrainingData, judged: Judged) -> "Residuals":
         """Take the errors of a trained network on the rows that have judged it."""
-        own = None if data.validation.are_shared else data.validation
-        squares, count = (array[judged.row] for array in _deviations(network, data.X, own))
+        if data.validation.are_shared:
+            squares, count = _deviations(network, data.X[judged.row])
+        else:
+            squares, count = (array[judged.row] for array in _deviations(network, data.X, data.validation))
         floor = np.sqrt(squares.sum(axis=0) / max((count - 1).sum(), 1))
         floor = np.where(floor > 0, floor, 1.0)  # a single tree: all rows are alike
-        return cls(np.sort(_expected_errors(data, judged) / _unit(squares, count, floor), axis=0), floor)
+        unit = _unit(squares, count, floor, _PRIOR)
+        return cls(np.sort(_expected_errors(data, judged) / unit, axis=0), floor)
 
     def quantiles(
         self, network: ForestNetwork, X: NDArray[np.floating], prediction: NDArray[np.float64], quantiles: ArrayLike
@@ -48,7 +57,7 @@ class Residuals:
         # conformal: one row more than there are, and outwards where the level falls between two
         ranks = np.where(levels < 0.5, np.floor((n + 1) * levels), np.ceil((n + 1) * levels))
         steps = self.relative[np.clip(ranks.astype(np.int64) - 1, 0, n - 1)]  # (quantiles, outputs)
-        unit = _unit(*_deviations(network, X), self.floor)
+        unit = _unit(*_deviations(network, X), self.floor, self.prior)
         return prediction[:, :, None] + unit[:, :, None] * steps.T[None]
 
 
@@ -65,9 +74,13 @@ def _expected_errors(data: TrainingData, judged: Judged) -> NDArray[np.float64]:
     return result
 
 
-def _unit(squares: NDArray[np.float64], count: NDArray[np.float64], floor: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the disagreement over rows of trees of which each row has some; of few, that of all rows weighs more."""
-    return np.sqrt((squares + _PRIOR * floor**2) / (count - 1 + _PRIOR)) + floor / 2
+def _unit(
+    squares: NDArray[np.float64], count: NDArray[np.float64], floor: NDArray[np.float64], prior: float
+) -> NDArray[np.float64]:
+    """Return the disagreement over rows, where that of all rows counts as much as that of `prior` trees."""
+    if prior == 0:
+        return np.sqrt(squares / np.maximum(count, 1)) + floor
+    return np.sqrt((squares + prior * floor**2) / (count - 1 + prior)) + floor / 2
 
 
 def _levels(quantiles: ArrayLike) -> NDArray[np.float64]:

@@ -51,9 +51,11 @@ class NeuralForestRegressor(RegressorMixin, NeuralForest):
     def predict_quantiles(self, X: ArrayLike, quantiles: ArrayLike = (0.05, 0.95)) -> NDArray[np.float64]:
         """Predict quantiles of the target, for intervals that hold it with a given probability.
 
-        They come from the errors on the validation (or out-of-bag) rows of `fit`, each divided by how much the trees
-        disagree there, and multiplied with how much they disagree about X. Of few such rows, no extreme quantile can be
-        known: 0.05 and 0.95 need 19 or more.
+        They come from the errors on the validation (or out-of-bag) rows of `fit`, in units of how much the trees
+        disagree there, times how much they disagree about X. An interval holds the target with its probability over all
+        rows together: where few trees judge a row, as in the default forest, intervals are nearly as wide where there
+        is little noise as where there is much. Of few rows, no extreme quantile can be known: 0.05 and 0.95 need 19 or
+        more.
 
         Parameters
         ----------

@@ -33,7 +33,7 @@ from neuralforest.tabular import TableModel
 
 __all__ = ["FORMAT", "load", "save"]
 
-FORMAT = 3  # 2: a network may have trees beside it; 3: several companions. Older files read as they are
+FORMAT = 4  # 2: a network may have trees beside it; 3: several companions; 4: units of intervals. Older ones are read
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:

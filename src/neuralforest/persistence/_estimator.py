@@ -36,6 +36,7 @@ def store_estimator(estimator: NeuralForest, arrays: Arrays) -> dict[str, Any]:
         arrays["fit.constant"] = estimator._constant
         arrays["residuals.relative"] = estimator._residuals.relative
         arrays["residuals.floor"] = estimator._residuals.floor
+        arrays["residuals.prior"] = np.array([estimator._residuals.prior])
     return {
         "parameters": _plain_parameters(estimator),
         "forest": _store_forest(estimator, arrays),
@@ -172,10 +173,13 @@ def _restore_regression(estimator: NeuralForest, arrays: ArrayFields, n_outputs:
         raise ModelFileError(
             "the constants must not be infinite, and the residuals must be sorted, at least one of them"
         )
-    estimator._constant = constant
-    estimator._residuals = Residuals(
-        relative, arrays.finite("residuals.floor", np.float64, (n_outputs,), positive=True)
-    )
+    prior = 0.0  # before format 4
+    if "residuals.prior" in arrays:
+        prior = float(arrays.finite("residuals.prior", np.float64, (1,))[0])
+    if prior < 0:
+        raise ModelFileError(f"array 'residuals.prior' must not hold a number below 0, got {prior:g}")
+    floor = arrays.finite("residuals.floor", np.float64, (n_outputs,), positive=True)
+    estimator._constant, estimator._residuals = constant, Residuals(relative, floor, prior)
 
 
 def _restore_history(arrays: ArrayFields, n_blocks: int) -> History:
