@@ -86,12 +86,7 @@ def test_trees_of_several_classes_take_newton_steps():
 
 
 @settings(max_examples=40, deadline=None, derandomize=True)
-@given(
-    st.integers(0, 10**6),
-    st.sampled_from([0, 2, 4]),
-    st.floats(0, 0.9),
-    st.sampled_from([40, 90, 400]),
-)
+@given(st.integers(0, 10**6), st.sampled_from([0, 2, 4]), st.floats(0, 0.9), st.sampled_from([40, 90, 400]))
 def test_scores_are_what_the_trees_say_on_every_row(seed, n_classes, missing, n):
     X, y = rows(n_classes, n, missing, seed)
     X[:, 3] = np.nan if seed % 2 else 1.0  # a column that says nothing

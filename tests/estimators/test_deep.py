@@ -39,12 +39,12 @@ def grown(X, y, n_classes=0, seed=0, n_jobs=1, held_out=0, hopeful=lambda judged
 
 @pytest.mark.parametrize("n_classes", [0, 3])
 def test_trees_are_as_good_as_those_of_scikit_learn(n_classes):
-    """Over ten seeds, so that chance, 1% each, is less than the difference that is allowed."""
+    """Over ten seeds that have no tree in common, so that chance is less than the difference that is allowed."""
     X, y = rows(n_classes, 400)
     new, truth = rows(n_classes, 1000, seed=1)
     ours, theirs = [], []
     for seed in range(10):
-        said = says(grown(X, y, n_classes, seed).source, new)
+        said = says(grown(X, y, n_classes, 1000 * seed).source, new)
         tree, kind = (
             (ExtraTreeClassifier(), BaggingClassifier) if n_classes else (ExtraTreeRegressor(), BaggingRegressor)
         )
@@ -53,16 +53,11 @@ def test_trees_are_as_good_as_those_of_scikit_learn(n_classes):
         target = np.eye(n_classes)[truth] if n_classes else truth
         ours.append(np.mean((said - target) ** 2))
         theirs.append(np.mean((expected - target) ** 2))
-    assert abs(np.mean(ours) / np.mean(theirs) - 1) < 0.03
+    assert abs(np.mean(ours) / np.mean(theirs) - 1) < 0.02
 
 
 @settings(max_examples=30, deadline=None, derandomize=True)
-@given(
-    st.integers(0, 10**6),
-    st.sampled_from([0, 2, 4]),
-    st.floats(0, 0.9),
-    st.sampled_from([10, 35, 200]),
-)
+@given(st.integers(0, 10**6), st.sampled_from([0, 2, 4]), st.floats(0, 0.9), st.sampled_from([10, 35, 200]))
 def test_a_leaf_says_the_mean_of_its_rows_and_no_row_judges_a_tree_that_has_seen_it(seed, n_classes, missing, n):
     X, y = rows(n_classes, n, missing, seed)
     X[:, 3] = np.nan if seed % 2 else 1.0  # a column that says nothing

@@ -1,7 +1,7 @@
 """Gradient boosting of small trees on features that were cut into bins: one call adds rounds to one model.
 
 scikit-learn's boosting spends a millisecond of interpreter time on every tree, which is most of its time below ten
-thousand rows; here a tree of a thousand rows takes a thirtieth of that.
+thousand rows; here a tree of a thousand rows takes a twentieth of that.
 
 A tree stands as it will in a `TreeEnsemble`, at every moment of its growth: splits depth-first, leaves from left to
 right. The rows of a leaf are neighbours, in the same order as the leaves.

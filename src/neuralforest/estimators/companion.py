@@ -19,9 +19,9 @@ _LEAST = 0.05  # a smaller share is not worth the memory
 _FEWEST_ROWS = 10  # that can tell which of two is better
 _MOST = 0.95  # so that what deep trees call impossible stays possible
 _SURE = 1.0  # standard errors that a share must be above 0
-_HOPE = 1.0  # standard errors by which a candidate that is not yet complete may be better than it seems
 _SURE_OF_ITSELF = 2.0  # the same beside the mean of the target: who knows nothing does not help by chance
 _SURE_OF_CLASSES = 2.0  # shares are the best ones for squared errors, and log loss punishes more
+_HOPE = 1.0  # standard errors by which a candidate that is not yet complete may be better than it seems
 
 
 class Beside(NamedTuple):
