@@ -1,4 +1,4 @@
-"""Predictions that say more than is known are pulled to the centre of the target, and no others."""
+"""Predictions that say more than is known are pulled to the steady mean of the target, and no others."""
 
 import numpy as np
 import pytest
@@ -7,6 +7,7 @@ from sklearn.ensemble import RandomForestRegressor
 import neuralforest as nf
 from neuralforest.training import BlockRows, Settings, TrainingData, guard, shrinking, train
 from neuralforest.training.losses import resolve_loss
+from neuralforest.training.steady_mean import steady_mean
 
 N = 400
 
@@ -63,12 +64,22 @@ def test_where_nothing_is_known_almost_nothing_is_said(training):
     network, data = fitted(noise_only, training=training)
     loss = resolve_loss("auto", None, network.ensemble)
     shrunk, judged = shrink(network, data, loss, np.inf)
-    center = network.soft.output_center
+    center = steady_mean(data.y[np.unique(data.fit.row)])
     np.testing.assert_allclose(
         shrunk.output(data.X) - center, 0.01 * (network.output(data.X) - center), rtol=1e-4, atol=1e-6
     )
     np.testing.assert_allclose(judged.output, shrunk.output(data.X[judged.row]), rtol=1e-12)
     assert guard.judged_loss(shrunk, judged, data, loss) == pytest.approx(1.0, abs=0.15)  # the variance of the target
+
+
+def test_rare_large_values_do_not_decide_what_is_said_where_nothing_is_known():
+    network, data = fitted(lambda X, noise: np.exp(3 * noise))
+    shrunk, _ = shrink(network, data, resolve_loss("auto", None, network.ensemble), np.inf)
+    learnt = data.y[: N // 2]
+    assert shrunk.output(data.X).mean() == pytest.approx(
+        steady_mean(learnt)[0], abs=0.02 * np.ptp(network.output(data.X))
+    )
+    assert steady_mean(learnt)[0] < 0.8 * learnt.mean()
 
 
 def test_each_target_has_its_own_factor():
@@ -80,7 +91,7 @@ def test_each_target_has_its_own_factor():
 
 def test_predictions_that_are_twice_too_large_are_halved():
     network, data = fitted(signal, n_trees=30)
-    twice = shrinking._scaled(network, np.array([2.0]))
+    twice = shrinking._pulled(network, np.array([2.0]), np.zeros(1))
     assert factors_of(twice, data)[0] == pytest.approx(slopes_of(network, data)[0][0] / 2, rel=0.02)
 
 

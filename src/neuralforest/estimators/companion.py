@@ -14,6 +14,7 @@ from neuralforest.training import TrainingData, guard
 from neuralforest.training.guard import Judged
 from neuralforest.training.losses import Loss
 from neuralforest.training.shrinking import STEPS, shrink_factors
+from neuralforest.training.steady_mean import steady_mean
 
 _LEAST = 0.05  # a smaller share is not worth the memory
 _FEWEST_ROWS = 10  # that can tell which of two is better
@@ -78,7 +79,7 @@ def _mean(network: ForestNetwork, data: TrainingData, own: Judged) -> Candidate:
     """Return the mean of the target as a function that does not depend on the features."""
     rows, n_features = np.unique(data.fit.row), network.ensemble.n_features
     nothing, one = np.zeros(n_features), np.ones(n_features)
-    center = data.y[rows].mean(axis=0)
+    center = steady_mean(data.y[rows])
     source = Linear(nothing, nothing, nothing, one, np.zeros((n_features, len(center))), center)
     output = np.tile(center, (len(own.row), 1))
     return Candidate(source, Judged(own.row, output, own.weight, np.zeros_like(output)))

@@ -66,7 +66,7 @@ def train(
     keep_last : bool
         Keep the last epoch instead of the best one; then the guard only decides whether blocks that were hard stay so.
     shrink : bool
-        Pull the predictions of a regression towards the centre of the target where they say too much; see `shrinking`.
+        Pull the predictions of a regression towards the mean of the target where they say too much; see `shrinking`.
     """
     resolved = resolve_loss(loss, loss_parameter, network.ensemble)
     forest_losses = guard.block_losses(guard.all_hard(network), data, resolved)

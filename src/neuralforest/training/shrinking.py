@@ -1,4 +1,4 @@
-"""Shrinking: where a network says more than it knows, its predictions are pulled towards the centre of the target.
+"""Shrinking: where a network says more than it knows, its predictions are pulled towards the mean of the target.
 
 How much it knows is the slope of the target on the predictions for validation rows: 1 where they can be taken at their
 word, 0 where they say nothing. Nothing is done where the slope is above 0 by two standard errors, and not below 1 by
@@ -14,6 +14,7 @@ from neuralforest.training import guard
 from neuralforest.training.data import TrainingData
 from neuralforest.training.guard import Judged, Judges
 from neuralforest.training.losses import Loss
+from neuralforest.training.steady_mean import steady_mean
 
 STEPS = 10
 """From shrinking as much as is wanted to not at all."""
@@ -35,10 +36,13 @@ def shrink(
     trees become soft: a tree cannot be shrunk and stay what it is.
     """
     wanted = shrink_factors(network, judged, data)
-    for step in range(0 if (wanted == 1.0).all() else STEPS):
+    if (wanted == 1.0).all():
+        return None
+    mean = steady_mean(data.scaled_y(network)[np.unique(data.fit.row)])
+    for step in range(STEPS):
         factor = wanted + (1.0 - wanted) * step / STEPS
-        shrunk = _scaled(network, factor)
-        judged = guard.output_of(tuple((_scaled(judge, factor), rows) for judge, rows in judges), data, n_jobs)
+        shrunk = _pulled(network, factor, mean)
+        judged = guard.output_of(tuple((_pulled(judge, factor, mean), rows) for judge, rows in judges), data, n_jobs)
         if guard.judged_loss(network, judged, data, loss) <= forest_loss:
             said = guard.validation_output(shrunk, data, n_jobs)
             if guard.judged_loss(network, said, data, loss) <= forest_loss:
@@ -76,12 +80,13 @@ def _slopes(
     return np.where(known, slope, 1.0), np.where(known, error, 0.0)
 
 
-def _scaled(network: ForestNetwork, factor: NDArray[np.float64]) -> ForestNetwork:
-    """Return the network with the weights of its output layer multiplied, and no hard blocks."""
+def _pulled(network: ForestNetwork, factor: NDArray[np.float64], mean: NDArray[np.float64]) -> ForestNetwork:
+    """Return the network with an output of factor x output + (1 - factor) x mean, and no hard blocks."""
     assert network.soft is not None
     structure, parameters = network.structure, network.soft.parameters.copy()
     for block in range(network.n_blocks):
         shift, offsets = structure.first_parameter[block], layer_offsets(structure, block)
         output = parameters[shift + offsets[4] : shift + offsets[6]].reshape(-1, len(factor))
         output *= factor.astype(np.float32)
+        output[-1] += ((1.0 - factor) * mean).astype(np.float32)  # the bias
     return network.with_parameters(parameters, np.zeros(network.n_blocks, np.bool_))

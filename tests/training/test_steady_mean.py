@@ -1,0 +1,61 @@
+"""The steady mean has the least expected error among means of values that are cut at a limit."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from neuralforest.training.steady_mean import _limit, steady_mean
+
+values = arrays(np.float64, st.integers(1, 40), elements=st.floats(-1e3, 1e3))
+
+
+def expected_error(y, limit):
+    """Return bias squared plus variance / n of the mean of min(y, limit), for a population of the values y."""
+    cut = np.minimum(y, limit)
+    return (y.mean() - cut.mean()) ** 2 + cut.var() / len(y)
+
+
+@given(values)
+def test_no_other_limit_is_better(y):
+    best = expected_error(y, _limit(y))
+    others = [expected_error(y, limit) for limit in np.linspace(y.mean(), y.max() + 1, 200)]
+    assert best <= min(others) * (1 + 1e-9) + 1e-9
+
+
+@given(values)
+def test_the_limit_is_as_far_from_the_mean_as_all_that_is_cut_off(y):
+    limit = _limit(y)
+    assert limit - np.minimum(y, limit).mean() == pytest.approx(np.maximum(y - limit, 0).sum(), abs=1e-8)
+
+
+@given(values, st.floats(-100, 100), st.floats(-10, 10))
+def test_it_moves_with_the_values_and_stays_inside_them(y, shift, factor):
+    mean = steady_mean(y[:, None])
+    np.testing.assert_allclose(steady_mean(factor * y[:, None] + shift), factor * mean + shift, atol=1e-8)
+    assert y.min() - 1e-9 <= mean[0] <= y.max() + 1e-9
+
+
+@pytest.mark.parametrize(
+    ("draw", "mean", "most"),
+    [
+        (lambda random: random.lognormal(0, 2, 400), np.exp(2), 0.7),
+        (lambda random: random.standard_t(2, 400), 0.0, 0.7),
+        (lambda random: random.lognormal(0, 1, 400), np.exp(0.5), 1.0),
+        (lambda random: random.exponential(size=400), 1.0, 1.02),
+        (lambda random: random.normal(size=400), 0.0, 1.01),
+        (lambda random: random.uniform(size=400), 0.5, 1.01),
+    ],
+    ids=["lognormal 2", "t 2", "lognormal 1", "exponential", "normal", "uniform"],
+)
+def test_of_heavy_tails_it_is_far_closer_than_the_mean_and_of_others_as_close(draw, mean, most):
+    random = np.random.default_rng(0)
+    draws = np.stack([draw(random) for _ in range(500)], axis=1)
+    steady, plain = (np.mean((estimate - mean) ** 2) for estimate in (steady_mean(draws), draws.mean(axis=0)))
+    assert steady < most * plain
+
+
+def test_each_target_has_its_own():
+    y = np.random.default_rng(0).lognormal(0, 2, (50, 3))
+    np.testing.assert_array_equal(steady_mean(y), [steady_mean(y[:, [column]])[0] for column in range(3)])
