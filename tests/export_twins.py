@@ -55,6 +55,7 @@ def _soft_blocks(network, X, rounded):
     e, soft = network.ensemble, network.soft
     numbers = iter(soft.parameters.astype(np.float64))
     x = (X.astype(np.float64) - soft.center) / soft.scale
+    x = np.where(x < soft.low, soft.low, np.where(x > soft.high, soft.high, x))
     x = x.astype(np.float32).astype(np.float64) if rounded else x
     for block in range(len(soft.hard)):
         trees = range(e.n_trees) if soft.training == "joint" else [block]
@@ -146,6 +147,7 @@ def soften(rng, network, training, connectivity, contrast=(3.0, 1.0), hard=0.3, 
     """The network in units of its own, at other weights than those of its trees, with some blocks kept hard."""
     e = network.ensemble
     units = {"center": rng.normal(size=e.n_features), "scale": rng.uniform(0.5, 2, size=e.n_features)}
+    units |= {"low": rng.uniform(-2, 0, size=e.n_features), "high": rng.uniform(0, 2, size=e.n_features)}
     if e.classes is None:
         units |= {"output_center": e.value.mean(axis=0), "output_scale": 1e-3 + e.value.std(axis=0)}
     soft = network.soften(contrast, training=training, connectivity=connectivity, **units)

@@ -116,12 +116,12 @@ def test_soft_outputs_are_those_of_dense_matrices_in_float64(sizes, kind, mode, 
     if mode[0] == "independent" and kind[0] in ("sum", "logit", "softmax"):
         sizes = sizes[:1]
     ensemble = random_ensemble(sizes, *kind, seed=seed)
-    units = {"center": 0.1, "scale": [2.0, 0.5, 1.0]}
+    units = {"center": 0.1, "scale": [2.0, 0.5, 1.0], "low": -0.5, "high": [0.3, 1.0, 0.5]}
     if kind[0] in ("mean", "sum"):
         units |= {"output_center": 0.3, "output_scale": 1.7}
     network = training_twins.disturbed(soften(ensemble, mode, **units))
     X, _ = training_twins.random_rows(ensemble, 40, seed, missing=0.2)
-    x = ((X.astype(np.float64) - 0.1) / [2.0, 0.5, 1.0]).astype(np.float32)
+    x = np.clip((X.astype(np.float64) - 0.1) / [2.0, 0.5, 1.0], -0.5, [0.3, 1.0, 0.5]).astype(np.float32)
     blocks = [training_twins.Block(network, number) for number in range(network.n_blocks)]
     expected = np.mean([block.predict(block.paper(network.soft.parameters), x) for block in blocks], axis=0)
     if kind[0] in ("mean", "sum"):
@@ -254,6 +254,16 @@ def test_numbers_far_outside_stay_finite_in_a_soft_network():
         assert np.isfinite(soften(ensemble, mode, (100.0, 1.0)).predict(X)).all()
 
 
+@every_mode
+def test_rows_outside_of_the_range_are_predicted_as_those_at_its_border(mode):
+    network = training_twins.disturbed(soften(random_ensemble(), mode, center=1.0, scale=2.0, low=-0.5, high=1.5))
+    X = np.random.default_rng(0).normal(scale=20, size=(50, 3))
+    X[0, 0] = np.nan
+    at_the_border = np.clip(X, 0.0, 4.0)  # NaN stays
+    assert ((X < 0) | (X > 4)).any(axis=0).all()
+    np.testing.assert_array_equal(network.output(X), network.output(at_the_border))
+
+
 def test_a_pickle_holds_the_network_and_no_cache():
     ensemble = random_ensemble()
     X, _ = training_twins.random_rows(ensemble, 20)
@@ -305,7 +315,7 @@ def test_trees_that_are_added_up_are_trained_together():
     assert ForestNetwork(random_ensemble((4,), kind="sum")).soften().n_blocks == 1
 
 
-@pytest.mark.parametrize("name", ["center", "scale", "output_center", "output_scale"])
+@pytest.mark.parametrize("name", ["center", "scale", "low", "high", "output_center", "output_scale"])
 @pytest.mark.parametrize("value", [[1.0] * 4, [[1.0, 1.0, 1.0]], np.nan, [1.0, np.inf, 1.0]], ids=str)
 def test_units_are_one_finite_number_or_one_a_column(name, value):
     message = error_of(ForestNetwork(random_ensemble(n_outputs=3)).soften, **{name: value})
@@ -317,6 +327,11 @@ def test_scales_are_positive(options):
     message = error_of(ForestNetwork(random_ensemble()).soften, **options)
     assert message.startswith("scale and output_scale must be positive, got ")
     assert str(next(iter(options.values()))) in message
+
+
+def test_ranges_do_not_end_before_they_begin():
+    message = error_of(ForestNetwork(random_ensemble()).soften, low=[0, 2, 0], high=1.0)
+    assert message == "low must not be above high, got 2.0 and 1.0 for feature 1"
 
 
 def test_what_needs_a_soft_network_says_so():

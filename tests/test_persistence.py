@@ -306,6 +306,20 @@ def test_a_file_of_format_4_is_read_for_ever():
     np.testing.assert_allclose(model.predict_quantiles(rows, (0.1, 0.9)), expected["quantiles"], rtol=1e-5)
 
 
+def test_a_file_of_format_5_is_read_for_ever():
+    folder = Path(__file__).parent / "models"
+    expected = json.loads((folder / "format-5.json").read_text())
+    model, rows = nf.load(folder / "format-5-regressor.nforest"), np.array(expected["X"])
+    np.testing.assert_allclose(model.predict(rows), expected["prediction"], rtol=1e-5)
+    np.testing.assert_array_equal(model.predict(1e3 * rows), model.predict(1e6 * rows))  # the range ends before
+
+
+def test_a_network_of_an_earlier_file_has_no_range():
+    soft = nf.load(Path(__file__).parent / "models" / "format-4-regressor.nforest").network_.soft
+    assert (soft.low == -1e30).all()
+    assert (soft.high == 1e30).all()
+
+
 def test_everything_that_models_are_made_of_is_stored():
     """A new field of these classes needs a place in the file, and a new number of the format."""
     arrays, description = _describe(regressor())
@@ -499,7 +513,7 @@ HOSTILE = {
         lambda: raw('"neuralforest":"{}"},' + ",".join(f'"{i}":0' for i in range(129)) + "}"),
         "128 arrays",
     ),
-    "the next format": (lambda: forged(network(), format=5), "reads formats up to 4: upgrade neuralforest"),
+    "the next format": (lambda: forged(network(), format=6), "reads formats up to 5: upgrade neuralforest"),
     "a format of 0": (lambda: forged(network(), format=0), "must be from 1"),
     "an unknown kind": (
         lambda: forged(network(), kind="os.system"),
@@ -554,6 +568,10 @@ HOSTILE = {
     "too few parameters": (
         lambda: forged(network(), {"parameters": network().soft.parameters[1:]}),
         "must be float32 of shape",
+    ),
+    "a range that ends before it begins": (
+        lambda: forged(network(), {"low": np.array([0.0, 2e30, 0.0])}),
+        "low must not be above high, got 2e[+]30 and 1e[+]30 for feature 1",
     ),
     "a scale of 0": (lambda: forged(network(), {"scale": np.zeros(3)}), "finite numbers above 0"),
     "a contrast of 0": (lambda: forged(network(), {"contrast": np.zeros(2)}), "finite numbers above 0"),

@@ -29,7 +29,8 @@ from neuralforest.structure import (
     leaf_targets,
 )
 
-_FAR = 1e30  # scaled inputs beyond it are taken as it: sums of larger ones overflow in float32
+FAR = 1e30
+"""Scaled inputs beyond it are taken as it: sums of larger ones overflow in float32."""
 _WORTH_A_THREAD = 200_000  # pairs of row and tree below which a second thread costs more than it gains
 
 
@@ -53,7 +54,9 @@ class Softening:
     contrast : pair of floats
         Slopes of the two layers' activations, tanh(contrast * argument).
     center, scale : float64 arrays (features,)
-        Layer 1 sees (x - center) / scale.
+        Layer 1 sees (x - center) / scale, or the nearer of low and high where that is outside of them.
+    low, high : float64 arrays (features,)
+        In these units. Trees do not extrapolate, and between them a network does not either.
     output_center, output_scale : float64 arrays (outputs,)
         A prediction is output_center + output_scale * (what the network says).
     training : "independent" or "joint"
@@ -68,12 +71,21 @@ class Softening:
     contrast: tuple[float, float]
     center: NDArray[np.float64]
     scale: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
     output_center: NDArray[np.float64]
     output_scale: NDArray[np.float64]
     training: Training
     connectivity: Connectivity
     parameters: NDArray[np.float32]
     hard: NDArray[np.bool_]
+
+    def __post_init__(self) -> None:
+        if not (self.low <= self.high).all():
+            feature = int(np.flatnonzero(~(self.low <= self.high))[0])
+            raise InvalidParameterError(
+                f"low must not be above high, got {self.low[feature]} and {self.high[feature]} for feature {feature}"
+            )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -195,6 +207,8 @@ class ForestNetwork:
         *,
         center: ArrayLike = 0.0,
         scale: ArrayLike = 1.0,
+        low: ArrayLike = -FAR,
+        high: ArrayLike = FAR,
         output_center: ArrayLike = 0.0,
         output_scale: ArrayLike = 1.0,
         training: Training = "independent",
@@ -210,8 +224,11 @@ class ForestNetwork:
             For the splits and for the leaves. The larger, the nearer to the trees.
         center, scale : floats or arrays (features,)
             Splits see (x - center) / scale, so that one contrast suits all features; the default is raw units.
+        low, high : floats or arrays (features,)
+            In these units: what is outside is moved to the nearer end, so that rows far from all that the network was
+            trained on are predicted as those at the border are. The default is no limit.
         output_center, output_scale : floats or arrays (outputs,)
-            The same for the target of a regression.
+            As center and scale, for the target of a regression.
         training : "independent" or "joint"
             Whether each tree is a network of its own, or all trees are one.
         connectivity : "sparse" or "full"
@@ -238,6 +255,7 @@ class ForestNetwork:
         scales = _per_column("scale", scale, e.n_features), _per_column("output_scale", output_scale, e.n_outputs)
         if min(scales[0].min(), scales[1].min()) <= 0:
             raise InvalidParameterError(f"scale and output_scale must be positive, got {scale!r} and {output_scale!r}")
+        limits = _per_column("low", low, e.n_features), _per_column("high", high, e.n_features)
         kept, fold = ((1.0, 1.0), contrast) if folded else (contrast, (1.0, 1.0))
         sharp = _per_column("sharpness", sharpness, e.n_splits, "splits") * fold[0]
         if not (sharp > 0).all():
@@ -251,8 +269,8 @@ class ForestNetwork:
         threshold = np.clip((e.threshold - centers[0][e.feature]) / scales[0][e.feature], -largest, largest)
         parameters = initial_parameters(e, structure, threshold, leaf, base, (sharp, fold[1]))
         hard = np.zeros(len(structure.block_tree) - 1, np.bool_)
-        soft = Softening(kept, centers[0], scales[0], centers[1], scales[1], training, connectivity, parameters, hard)
-        return replace(self, soft=soft)
+        inputs, outputs = (centers[0], scales[0], *limits), (centers[1], scales[1])
+        return replace(self, soft=Softening(kept, *inputs, *outputs, training, connectivity, parameters, hard))
 
     def with_parameters(self, parameters: NDArray[np.float32], hard: NDArray[np.bool_]) -> "ForestNetwork":
         """Return a soft network with other parameters and other blocks kept hard."""
@@ -365,7 +383,7 @@ class ForestNetwork:
         soft = self._softening
         with np.errstate(over="ignore"):
             scaled = (X - soft.center) / soft.scale
-        np.clip(scaled, -_FAR, _FAR, out=scaled)
+        np.clip(scaled, soft.low, soft.high, out=scaled)
         return np.ascontiguousarray(scaled, dtype=np.float32)
 
     def predict(self, X: ArrayLike, n_jobs: int | None = None) -> NDArray[Any]:

@@ -329,6 +329,20 @@ def test_automatic_epochs_make_more_steps_where_rows_are_few(rows, batch, epochs
 
 
 @BOTH
+@pytest.mark.parametrize("standardize", [True, False])
+@pytest.mark.parametrize("connectivity", ["sparse", "full"])
+def test_rows_far_outside_are_predicted_as_those_at_the_border(classifier, connectivity, standardize):
+    """Trees do not extrapolate: one wrong digit in a feature moves their prediction no further than to the border."""
+    X, y = problem(classifier)
+    model = small(classifier, connectivity=connectivity, standardize=standardize).fit(X, y)
+    assert not model.network_.hard.all()
+    outside = 50 * X[::5]
+    at_the_border = np.clip(outside, X.min(axis=0), X.max(axis=0))
+    np.testing.assert_array_equal(output(model, outside), output(model, at_the_border))
+    assert output(model, outside).tobytes() != output(model, X[::5]).tobytes()
+
+
+@BOTH
 @pytest.mark.parametrize("parameters", [{"max_leaf_nodes": None, "max_depth": 4}, {"max_leaf_nodes": 12}])
 def test_apply_counts_the_leaves_of_the_forest_from_left_to_right(classifier, parameters):
     X, y = problem(classifier)

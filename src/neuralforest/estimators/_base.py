@@ -134,8 +134,9 @@ class NeuralForest(BaseEstimator):
         """Go on training the network on new rows; the forest stays as it is, and so do its companions.
 
         A tree that was kept as it was, because its network was no better, is trained along, and gives way to its
-        network once that is the better one on the new rows. `history_` becomes that of this call; validation scores
-        and the errors behind prediction intervals stay those of `fit`. When nothing has been fitted yet, this is `fit`.
+        network once that is the better one on the new rows. Features keep the range of the rows of `fit`. `history_`
+        becomes that of this call; validation scores and the errors behind prediction intervals stay those of `fit`.
+        When nothing has been fitted yet, this is `fit`.
 
         Parameters
         ----------

@@ -17,7 +17,7 @@ from neuralforest.companion import Linear
 from neuralforest.estimators.boosting import boosted_trees
 from neuralforest.estimators.deep import deep_trees
 from neuralforest.estimators.folds import N_FOLDS, Candidate, Folds, Task
-from neuralforest.estimators.scaling import center_and_spread
+from neuralforest.estimators.scaling import center_and_spread, ends
 
 _MOST_CLASSES = 20
 _MOST_PRODUCTS = 2e9  # rows x features x the fewer of both: what a ridge regression takes, a few seconds
@@ -50,8 +50,7 @@ def linear_function(folds: Folds) -> Candidate:
     """Fit ridge regressions on standardised features; a missing value counts as the mean."""
     rows = np.concatenate(folds.unseen)
     center, scale = center_and_spread(folds.X[rows], np.ones(len(rows)))
-    column_ends = [_ends(folds.X[rows, feature], center[feature]) for feature in range(len(center))]
-    low, high = np.array(column_ends, np.float64).T
+    low, high = ends(folds.X[rows], center)
     slopes, intercepts = [], []
     with _ONE_THREAD, threadpool_limits(1, "blas"):  # so that the digits do not depend on the number of threads
         for learnt in folds.learnt:
@@ -62,9 +61,3 @@ def linear_function(folds: Folds) -> Candidate:
     pairs = zip([*slopes, np.mean(slopes, axis=0)], [*intercepts, np.mean(intercepts, axis=0)], strict=True)
     *functions, mean = (Linear(low, high, center, scale, slope, intercept) for slope, intercept in pairs)
     return Candidate(mean, folds.judged(functions, mean))
-
-
-def _ends(column: NDArray[np.floating], default: float) -> tuple[float, float]:
-    """Return the least and the largest number of a column that may hold missing values."""
-    numbers = column[~np.isnan(column)]
-    return (float(numbers.min()), float(numbers.max())) if len(numbers) else (default, default)

@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuralforest.exceptions import InvalidParameterError
-from neuralforest.network import ForestNetwork
+from neuralforest.network import FAR, ForestNetwork
 from neuralforest.training import TrainingData
 
 _SMALLEST, _LARGEST = 1e-6, 1e100  # spreads of a target that the squared errors of trees can tell from 0 and infinity
-_FAR = 1e15  # of a target in the units of training, whose squares are taken in float32
+_MOST = 1e15  # of a target in the units of training, whose squares are taken in float32
 _ROUNDING = 1e-12  # what varies by less than this part of its size does not vary
 
 
@@ -40,6 +40,8 @@ def measured_units(
             units["output_center"], units["output_scale"] = center_and_spread(y, weight)
     elif network.classes is None:
         check_scaled_target(data.y)
+    for name, end in zip(("low", "high"), ends(X, units["center"]), strict=True):
+        units[name] = np.clip((end - units["center"]) / units["scale"], -FAR, FAR)
     if cells:
         units["sharpness"] = cell_sharpness(network, X, units["center"], units["scale"])
     return units
@@ -69,6 +71,22 @@ def center_and_spread(
             center[number] = mean * unit
             spread[number] = deviation * unit if deviation > _ROUNDING * abs(mean) else unit
     return center, spread
+
+
+def ends(
+    columns: NDArray[np.floating], default: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the least and the largest number of each column, NaN aside; the default twice where it has none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> ends(np.array([[1.0, np.nan], [3.0, np.nan], [np.nan, np.nan]]), np.array([0.0, 7.0]))
+    (array([1., 7.]), array([3., 7.]))
+    """
+    low, high = np.fmin.reduce(columns, axis=0), np.fmax.reduce(columns, axis=0)
+    none = np.isnan(low)
+    return np.where(none, default, low), np.where(none, default, high)
 
 
 def cell_sharpness(
@@ -129,8 +147,8 @@ def check_target(y: NDArray[np.float64], check_range: bool) -> None:
 def check_scaled_target(y: NDArray[np.float64]) -> None:
     """Refuse a target that, in the units of training, is too large for float32 to square."""
     largest = np.abs(y).max()
-    if largest > _FAR:
+    if largest > _MOST:
         raise InvalidParameterError(
-            f"y must lie within {_FAR:g} spreads of the y that the network was made for, or within {_FAR:g} of 0 with "
-            f"standardize=False, got {largest:.3g}: standardize, or leave such rows out"
+            f"y must lie within {_MOST:g} spreads of the y that the network was made for, or within {_MOST:g} of 0 "
+            f"with standardize=False, got {largest:.3g}: standardize, or leave such rows out"
         )

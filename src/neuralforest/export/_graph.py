@@ -64,6 +64,11 @@ class Graph:
         """Add a conversion to float32, float64 or int64."""
         return self.add("Cast", value, to=_element_type(np.dtype(dtype)))
 
+    def between(self, value: str, low: NDArray[np.float64], high: NDArray[np.float64]) -> str:
+        """Add what moves float64 values (rows, features) into ranges, and leaves NaN as it is."""
+        inside = self.add("Min", self.add("Max", value, self.constant(low)), self.constant(high))
+        return self.add("Where", self.add("IsNaN", value), value, inside)
+
     def model(self, n_features: int, outputs: dict[str, tuple[str, Any, list[int]]], opset: int) -> onnx.ModelProto:
         """Return the graph as a model.
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuralforest.export._graph import Graph
-from neuralforest.export._view import FAR, Cell, View, merge
+from neuralforest.export._view import Cell, View, merge
 
 DENSE_LEAVES = 512
 """A tree of more leaves is exported by its connections, one of fewer as a dense matrix.
@@ -65,7 +65,7 @@ class _Inputs:
         # In float64 whatever the graph's dtype, as the network does it: the contrast multiplies what is lost here.
         x = graph.add("Sub", graph.cast(x, "float64"), graph.constant(soft.center))
         x = graph.add("Div", x, graph.constant(soft.scale))
-        x = graph.add("Clip", x, graph.constant(np.float64(-FAR)), graph.constant(np.float64(FAR)))
+        x = graph.between(x, soft.low, soft.high)
         x = graph.add("Transpose", graph.cast(x, graph.dtype), perm=[1, 0])
         self.dtype = "float64" if view.steepness > _STEEP else graph.dtype
         self.x = self.known = graph.cast(x, self.dtype)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from neuralforest._kernels.arguments import layer_offsets
-from neuralforest.export._view import FAR, View
+from neuralforest.export._view import View
 from neuralforest.structure import connection_units
 
 _STEEP = 10.0  # beyond it the first layer is computed in float64, so that the whole stays within 1e-6
@@ -44,8 +44,8 @@ class SoftTrees(nn.Module):
         splits = np.concatenate([np.arange(e.first_split[first], e.first_split[last]) for first, last in ranges])
         self.register_buffer("feature", torch.from_numpy(e.feature[splits].astype(np.int64)))
         self.register_buffer("missing", torch.from_numpy(s.missing[splits]))
-        self.register_buffer("center", torch.from_numpy(soft.center.copy()))
-        self.register_buffer("scale", torch.from_numpy(soft.scale.copy()))
+        for name in ("center", "scale", "low", "high"):
+            self.register_buffer(name, torch.from_numpy(getattr(soft, name).copy()))
         self._add_parameters(view, e.n_outputs)
         if not self.full:
             self._add_levels(view, ranges)
@@ -89,7 +89,7 @@ class SoftTrees(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """Return the sum over the trees, (rows, outputs), in the dtype of the weights."""
         x = x.to(torch.promote_types(self.compare_dtype, self.b1.dtype))
-        x = ((x - self.center) / self.scale).clamp(-FAR, FAR).to(self.b1.dtype).T  # (features, rows)
+        x = ((x - self.center) / self.scale).clamp(self.low, self.high).to(self.b1.dtype).T  # (features, rows)
         missing = x.isnan()
         dtype = self.center.dtype if self.is_steep else self.b1.dtype
         x, w1, b1 = x.masked_fill(missing, 0.0).to(dtype), self.w1.to(dtype), self.b1.to(dtype)

@@ -13,11 +13,10 @@ from neuralforest._kernels.arguments import SOFTMAX, layer_offsets
 from neuralforest.companion import Linear
 from neuralforest.ensemble import TreeEnsemble
 from neuralforest.exceptions import NotFittedError, UnsupportedModelError
-from neuralforest.network import _FAR as FAR
-from neuralforest.network import ForestNetwork
+from neuralforest.network import FAR, ForestNetwork
 from neuralforest.structure import connection_units
 
-__all__ = ["FAR", "Cell", "Mixture", "View", "merge"]
+__all__ = ["Cell", "Mixture", "View", "merge"]
 
 
 class Cell(NamedTuple):

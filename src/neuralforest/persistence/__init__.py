@@ -33,7 +33,11 @@ from neuralforest.tabular import TableModel
 
 __all__ = ["FORMAT", "load", "save"]
 
-FORMAT = 4  # 2: a network may have trees beside it; 3: several companions; 4: units of intervals. Older ones are read
+FORMAT = 5
+"""2: a network may have trees beside it; 3: several companions; 4: units of intervals; 5: ranges of features.
+
+Files of all earlier formats are read.
+"""
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:

@@ -6,11 +6,12 @@ from contextlib import contextmanager
 from typing import Any, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from neuralforest.companion import Companion, Linear
 from neuralforest.ensemble import Aggregation, CompareDtype, Link, TreeEnsemble
 from neuralforest.exceptions import InvalidEnsembleError, InvalidParameterError, ModelFileError
-from neuralforest.network import ForestNetwork, Softening
+from neuralforest.network import FAR, ForestNetwork, Softening
 from neuralforest.persistence._fields import ArrayFields, Arrays, Fields
 from neuralforest.persistence._plain import restore_labels, store_labels
 from neuralforest.structure import Connectivity, Training, build_structure
@@ -30,7 +31,7 @@ def store_network(network: ForestNetwork, arrays: Arrays) -> dict[str, Any]:
     _store_trees(e, arrays)
     if soft is not None:
         arrays["contrast"] = np.array(soft.contrast, np.float64)
-        for name in ("center", "scale", "output_center", "output_scale", "parameters", "hard"):
+        for name in ("center", "scale", "low", "high", "output_center", "output_scale", "parameters", "hard"):
             arrays[name] = getattr(soft, name)
     rest = {
         "n_features": int(e.n_features),
@@ -134,13 +135,21 @@ def _restore_softening(fields: Fields, arrays: ArrayFields, e: TreeEnsemble) -> 
         raise ModelFileError("the contrasts must be numbers that float32 can hold")
     # Its size is computed, not allocated: what the parameters need is known before they are looked at.
     structure = build_structure(e, words["training"], words["connectivity"], (contrast[0], contrast[1]))
-    return Softening(
-        contrast=(contrast[0], contrast[1]),
-        center=arrays.finite("center", np.float64, (e.n_features,)),
-        scale=arrays.finite("scale", np.float64, (e.n_features,), positive=True),
-        output_center=arrays.finite("output_center", np.float64, (e.n_outputs,)),
-        output_scale=arrays.finite("output_scale", np.float64, (e.n_outputs,), positive=True),
-        parameters=arrays.finite("parameters", np.float32, (int(structure.first_parameter[-1]),)),
-        hard=arrays.take("hard", np.bool_, (len(structure.block_tree) - 1,)),
-        **words,
-    )
+    with _refused():
+        return Softening(
+            contrast=(contrast[0], contrast[1]),
+            center=arrays.finite("center", np.float64, (e.n_features,)),
+            scale=arrays.finite("scale", np.float64, (e.n_features,), positive=True),
+            low=_restore_limit("low", arrays, np.full(e.n_features, -FAR)),
+            high=_restore_limit("high", arrays, np.full(e.n_features, FAR)),
+            output_center=arrays.finite("output_center", np.float64, (e.n_outputs,)),
+            output_scale=arrays.finite("output_scale", np.float64, (e.n_outputs,), positive=True),
+            parameters=arrays.finite("parameters", np.float32, (int(structure.first_parameter[-1]),)),
+            hard=arrays.take("hard", np.bool_, (len(structure.block_tree) - 1,)),
+            **words,
+        )
+
+
+def _restore_limit(name: str, arrays: ArrayFields, none: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return one end of the features' ranges, which files have from format 5 on."""
+    return arrays.finite(name, np.float64, none.shape) if name in arrays else none
