@@ -42,7 +42,7 @@ def boosted(folds, n_classes, n_rounds, blocks=None, unseen=None, **changes):
     learnt = np.setdiff1d(np.arange(len(target.y), dtype=np.uint32), unseen)
     table = boost.Table(binned.bins, binned.n_bins, target.y, learnt, unseen)
     plan = boost.Plan(target.loss, 0.1, 0.8, 3, 1.0, 1.0, 0)._replace(**changes)
-    model = boosting._no_trees(target.first_guess, len(target.y), n_rounds)
+    model = boosting._no_trees(target.first_guess, len(target.y), n_rounds, 16)
     for first, last in blocks or [(0, n_rounds)]:
         boost.boost(table, plan, model, first, last)
     return model, table, boosting._ensemble(model, n_rounds, binned, target, folds)
@@ -136,7 +136,7 @@ def test_the_mean_of_the_models_is_kept_and_does_not_depend_on_threads(n_classes
     folds = in_folds(X, y, n_classes > 0, center=0.0 if n_classes else 5.0, scale=1.0 if n_classes else 3.0)
     models = []
     monkeypatch.setattr(boosting, "_mean_of", lambda sums, mean=boosting._mean_of: models.append(sums) or mean(sums))
-    one, two = (boosting.boosted_trees(n_classes > 0, folds, 0, n_jobs, lambda judged: True) for n_jobs in (1, 2))
+    one, two = (next(boosting.boosted_trees(n_classes > 0, folds, 0, n_jobs, lambda judged: True)) for n_jobs in (1, 2))
     assert_array_equal(one.judged.output, two.judged.output)
     assert_array_equal(one.source.value, two.source.value)
     if n_classes == 0:
@@ -149,9 +149,26 @@ def test_what_gives_no_hope_is_given_up(monkeypatch):
     monkeypatch.setattr(boosting, "_MOST_TREES", 400)
     folds = in_folds(*rows(), False)
     asked = []
-    assert boosting.boosted_trees(False, folds, 0, 1, lambda judged: bool(asked.append(judged))) is None
-    assert len(asked) == 1
-    assert_array_equal(asked[0].row, np.arange(300))
+    assert list(boosting.boosted_trees(False, folds, 0, 1, lambda judged: bool(asked.append(judged)))) == []
+    assert len(asked) == len(boosting.KINDS)
+    for judged in asked:
+        assert_array_equal(judged.row, np.arange(300))
+
+
+def test_numbers_have_large_trees_and_small_ones_and_classes_large_ones():
+    for classifier, expected in ((False, [16, 3]), (True, [16])):
+        folds = in_folds(*rows(3 * classifier), classifier)
+        boosted = boosting.boosted_trees(classifier, folds, 0, 1, lambda judged: True)
+        assert [1 + np.diff(each.source.first_split).max() for each in boosted] == expected
+
+
+def test_small_trees_know_more_of_effects_that_add_up():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 6))
+    folds = in_folds(X, np.sign(X).sum(axis=1) + 0.3 * rng.normal(size=300), False)
+    large, small = boosting.boosted_trees(False, folds, 0, 1, lambda judged: True)
+    errors = [np.mean((each.judged.output[:, 0] - folds.y) ** 2) for each in (large, small)]
+    assert errors[1] < 0.7 * errors[0]
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)

@@ -31,6 +31,7 @@ from neuralforest.persistence import _container
 from neuralforest.training import BlockRows, TrainingData, guard
 from neuralforest.training.guard import Judged
 from neuralforest.training.losses import resolve_loss
+from neuralforest.training.steady_mean import steady_mean
 from small_models import says
 
 
@@ -70,10 +71,11 @@ def test_steps_of_a_few_features_among_many_are_left_to_boosted_trees():
     X = rng.uniform(size=(400, 20))
     y = np.floor(8 * X[:, 0]) * np.floor(3 * X[:, 1]) + 0.1 * rng.normal(size=400)
     network = nf.NeuralForestRegressor(max_epochs=1, random_state=0).fit(X, y).network_
-    boosted = max(network.companions, key=lambda each: each.share)
-    assert boosted.source.aggregation == "sum"
-    assert boosted.share > 0.5
-    assert np.corrcoef(nf.convert(boosted.source).predict(X), y)[0, 1] > 0.98
+    boosted = [each for each in network.companions if each.source.aggregation == "sum"]
+    assert max(network.companions, key=lambda each: each.share) in boosted
+    assert sum(each.share for each in boosted) > 0.5
+    for each in boosted:
+        assert np.corrcoef(nf.convert(each.source).predict(X), y)[0, 1] > 0.98
 
 
 @pytest.mark.parametrize(("knows", "mixed_in"), [(0.0, True), (0.03, True), (1.0, False)])
@@ -87,7 +89,7 @@ def test_trees_that_say_more_than_they_know_are_mixed_with_the_mean(knows, mixed
     own = judged(y.mean() + knows * (y - y.mean()) + 0.3 * rng.normal(size=len(y)), 0.0)
     loss = resolve_loss("auto", None, network.ensemble)
     trees, mean = guard.all_hard(network), companion._mean(network, data, own)
-    assert_allclose(mean.source.output(data.X), y.mean())
+    assert_allclose(mean.source.output(data.X), steady_mean(y[:, None])[0])
     share = companion._share_of_the_mean(trees, mean.judged, own, own, data, loss)
     assert (share > 0.5) == mixed_in
     before, after = (guard.judged_loss(network, each, data, loss) for each in (own, mixed(own, mean.judged, share)))

@@ -23,7 +23,7 @@ def boosted(bins, y, n_rounds=1, **changes):
         bins, np.full(len(bins), 9), y, np.arange(30, dtype=np.uint32), np.arange(30, N, dtype=np.uint32)
     )
     plan = boost.Plan(boost.SQUARED, 0.5, 1.0, len(bins), 5.0, 1.0, 0)._replace(**changes)
-    model = boosting._no_trees(np.zeros(1), N, n_rounds)
+    model = boosting._no_trees(np.zeros(1), N, n_rounds, 16)
     boost.boost(table, plan, model, 0, n_rounds)
     return model
 

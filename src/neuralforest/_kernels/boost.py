@@ -17,7 +17,6 @@ from neuralforest._kernels.histogram import ABREAST, MISSING, N_BINS, compare_sp
 from neuralforest._kernels.partition import append_waiting, part_row
 from neuralforest._kernels.shuffle import STEP, mix
 
-MOST_LEAVES = 16
 SQUARED, LOGISTIC, SOFTMAX = 0, 1, 2
 
 _MIDDLE, _BEGIN = 0, 1  # of a split: the first leaf of its right child, and of its left one
@@ -41,16 +40,19 @@ class Table(NamedTuple):
 
 
 class Model(NamedTuple):
-    """What is boosted: trees, one for every score and round, and what they say together."""
+    """What is boosted: trees, one for every score and round, and what they say together.
+
+    A tree has no more leaves than there is room for.
+    """
 
     score: NDArray[np.float64]  # (rows, scores)
     n_splits: NDArray[np.int64]  # (trees,)
-    feature: NDArray[np.int32]  # (trees, MOST_LEAVES - 1)
-    bin: NDArray[np.uint8]  # (trees, MOST_LEAVES - 1): the last one that goes left
-    missing_left: NDArray[np.bool_]  # (trees, MOST_LEAVES - 1)
-    middle: NDArray[np.int32]  # (trees, MOST_LEAVES - 1)
-    value: NDArray[np.float64]  # (trees, MOST_LEAVES)
-    weight: NDArray[np.float64]  # (trees, MOST_LEAVES): rows
+    feature: NDArray[np.int32]  # (trees, most leaves - 1)
+    bin: NDArray[np.uint8]  # (trees, most leaves - 1): the last one that goes left
+    missing_left: NDArray[np.bool_]  # (trees, most leaves - 1)
+    middle: NDArray[np.int32]  # (trees, most leaves - 1)
+    value: NDArray[np.float64]  # (trees, most leaves)
+    weight: NDArray[np.float64]  # (trees, most leaves): rows
     error: NDArray[np.float64]  # (rounds,): sums of the loss of unseen rows
 
 
@@ -216,7 +218,7 @@ def _split_leaf(splits, leaves, sums, leaf, n, first, first_other):  # type: ign
 
 
 @part
-def _grow(table, plan, least, scratch, state):  # type: ignore[no-untyped-def]
+def _grow(table, plan, least, most_splits, scratch, state):  # type: ignore[no-untyped-def]
     """Grow one tree, the split with the largest gain first; return how many splits it has."""
     leaves, sums = scratch.leaves, scratch.sums
     n, new, end = 0, 0, 1  # splits, and the leaves whose best split is to be searched
@@ -232,7 +234,7 @@ def _grow(table, plan, least, scratch, state):  # type: ignore[no-untyped-def]
             first_other = _part_rows(table.bins, new, leaves, _FIRST_OTHER, scratch.others, scratch.waiting)
             _split_leaf(scratch.splits, leaves, sums, new, n, first, first_other)
             n += 1
-            end = new + 2 if n < MOST_LEAVES - 1 else new
+            end = new + 2 if n < most_splits else new
     return n, state
 
 
@@ -258,6 +260,7 @@ def _keep(model, plan, tree, column, n, scratch):  # type: ignore[no-untyped-def
 def boost(table, plan, model, begin, end):  # type: ignore[no-untyped-def]
     """Add rounds begin to end - 1 to a model."""
     n_rows, n_scores = model.score.shape
+    most_leaves = model.value.shape[1]
     scratch = Scratch(
         rows=np.empty(n_rows, np.uint32),
         others=np.empty(n_rows, np.uint32),
@@ -267,9 +270,9 @@ def boost(table, plan, model, begin, end):  # type: ignore[no-untyped-def]
         histogram=np.empty((ABREAST, N_BINS, 2)),
         left=np.empty((2, N_BINS)),
         kept=np.empty(N_BINS),
-        splits=np.zeros((5, MOST_LEAVES), np.int64),
-        leaves=np.zeros((5, MOST_LEAVES + 1), np.int64),
-        sums=np.zeros((5, MOST_LEAVES)),
+        splits=np.zeros((5, most_leaves), np.int64),
+        leaves=np.zeros((5, most_leaves + 1), np.int64),
+        sums=np.zeros((5, most_leaves)),
     )
     rows, leaves, sums, output = scratch.rows, scratch.leaves, scratch.sums, np.empty((n_rows, n_scores))
     for round_ in range(begin, end):
@@ -283,7 +286,7 @@ def boost(table, plan, model, begin, end):  # type: ignore[no-untyped-def]
             least = plan.fewest_rows * sums[_CURVATURE, 0] / max(n, 1)  # of rows that have the mean curvature
             leaves[_FIRST, 0], leaves[_FIRST, 1] = 0, n
             leaves[_FIRST_OTHER, 0], leaves[_FIRST_OTHER, 1] = 0, n_others
-            n_splits, state = _grow(table, plan, least, scratch, state)
+            n_splits, state = _grow(table, plan, least, most_leaves - 1, scratch, state)
             _keep(model, plan, round_ * n_scores + column, column, n_splits, scratch)
         _outputs(plan.loss, model.score, table.unseen, len(table.unseen), output)
         model.error[round_] = _error(plan.loss, table.y, output, table.unseen)

@@ -1,6 +1,6 @@
 """Boosted trees beside a network: a model of every fold, with as many rounds as are best on unseen rows."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -22,10 +22,21 @@ _FEWEST_ROUNDS = 50  # of however many classes
 _LINKS: dict[int, Link] = {boost.SQUARED: "identity", boost.LOGISTIC: "logit", boost.SOFTMAX: "softmax"}
 
 
+class Kind(NamedTuple):
+    """How large boosted trees are, and how much each of them says."""
+
+    most_leaves: int
+    rate: float
+
+
+KINDS = Kind(most_leaves=16, rate=0.05), Kind(most_leaves=3, rate=0.1)
+"""Trees of three leaves join at most two features: where effects add up, they need fewer rows than larger ones."""
+
+
 def boosted_trees(
     classifier: bool, folds: Folds, seed: int, n_jobs: int | None, hopeful: Callable[[Judged], bool]
-) -> Candidate | None:
-    """Boost small trees, as many as are best on unseen rows; return None where the first of them give no hope.
+) -> Iterator[Candidate]:
+    """Boost trees of each kind, as many as are best on unseen rows, unless the first of them give no hope.
 
     Parameters
     ----------
@@ -33,11 +44,26 @@ def boosted_trees(
         Says whether a candidate that has said this on unseen rows may be worth having.
     """
     binned, target = _Binned.of(folds), _Target.of(classifier, folds)
+    for kind in KINDS[:1] if classifier else KINDS:
+        boosted = _boosted(kind, binned, target, folds, seed, n_jobs, hopeful)
+        if boosted is not None:
+            yield boosted
+
+
+def _boosted(
+    kind: Kind,
+    binned: "_Binned",
+    target: "_Target",
+    folds: Folds,
+    seed: int,
+    n_jobs: int | None,
+    hopeful: Callable[[Judged], bool],
+) -> Candidate | None:
     n_scores = len(target.first_guess)
     most = max(_FEWEST_ROUNDS, _MOST_TREES // max(1, n_scores // 2))
     plan = boost.Plan(
         loss=target.loss,
-        rate=0.05,
+        rate=kind.rate,
         share_of_rows=0.8,
         n_tried=-(-folds.X.shape[1] // 2),
         fewest_rows=5.0,
@@ -48,7 +74,7 @@ def boosted_trees(
         boost.Table(binned.bins, binned.n_bins, target.y, learnt.astype(np.uint32), unseen.astype(np.uint32))
         for learnt, unseen in zip(folds.learnt, folds.unseen, strict=True)
     ]
-    models = [_no_trees(target.first_guess, len(target.y), most) for _ in tables]
+    models = [_no_trees(target.first_guess, len(target.y), most, kind.most_leaves) for _ in tables]
 
     def boosted(n_rounds: int) -> Candidate:
         ensembles = [_ensemble(model, n_rounds, binned, target, folds) for model in models]
@@ -123,8 +149,8 @@ class _Target(NamedTuple):
         return cls(boost.SOFTMAX, y, logarithm, classes)
 
 
-def _no_trees(first_guess: NDArray[np.float64], n_rows: int, n_rounds: int) -> boost.Model:
-    n_trees, most_leaves = n_rounds * len(first_guess), boost.MOST_LEAVES
+def _no_trees(first_guess: NDArray[np.float64], n_rows: int, n_rounds: int, most_leaves: int) -> boost.Model:
+    n_trees = n_rounds * len(first_guess)
     return boost.Model(
         score=np.tile(first_guess, (n_rows, 1)),
         n_splits=np.zeros(n_trees, np.int64),
@@ -143,8 +169,8 @@ def _ensemble(model: boost.Model, n_rounds: int, binned: _Binned, target: _Targe
     n_scores = len(target.first_guess)
     n_trees = n_rounds * n_scores
     n_splits = model.n_splits[:n_trees]
-    splits = np.arange(boost.MOST_LEAVES - 1) < n_splits[:, None]  # of all that there is room for, those in use
-    leaves = np.arange(boost.MOST_LEAVES) <= n_splits[:, None]
+    places = np.arange(model.value.shape[1])
+    splits, leaves = places[:-1] < n_splits[:, None], places <= n_splits[:, None]  # of all that have room, those in use
     column = np.nonzero(leaves)[0] % n_scores
     value = np.zeros((len(column), n_scores))
     value[np.arange(len(column)), column] = folds.scale * model.value[:n_trees][leaves]

@@ -33,9 +33,7 @@ def candidates(task: Task) -> Iterator[Candidate]:
     if not _can_be_folded(task.classifier, task.table.target[task.split.fit]):
         return
     folds = Folds.of(task)
-    boosted = boosted_trees(task.classifier, folds, task.seed, task.n_jobs, task.hopeful)
-    if boosted is not None:
-        yield boosted
+    yield from boosted_trees(task.classifier, folds, task.seed, task.n_jobs, task.hopeful)
     if not task.classifier and len(folds.learnt[0]) * folds.X.shape[1] * min(folds.X.shape) <= _MOST_PRODUCTS:
         yield linear_function(folds)
 
