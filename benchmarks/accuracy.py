@@ -112,18 +112,28 @@ def append(path: Path, row: dict[str, object] | None) -> None:
 def measure(run: Run, threads: int) -> dict[str, object] | None:
     """Fit and test one model; None where it is not made for the task."""
     dataset = data.load(run.data)
-    if run.model.startswith("BART") and dataset.task == "classification":
+    return measure_on(dataset if run.whole else cut(dataset, MOST_ROWS), run.split, run.model, threads)
+
+
+def cut(dataset: data.Dataset, most_rows: int) -> data.Dataset:
+    """Return a data set with no more rows than this, drawn at random."""
+    if len(dataset.y) <= most_rows:
+        return dataset
+    kept = np.random.default_rng(0).permutation(len(dataset.y))[:most_rows]
+    return dataset._replace(X=dataset.X.iloc[kept].reset_index(drop=True), y=dataset.y[kept])
+
+
+def measure_on(dataset: data.Dataset, number: int, name: str, threads: int) -> dict[str, object] | None:
+    """Fit and test one model on one split of a data set; None where it is not made for the task."""
+    if name.startswith("BART") and dataset.task == "classification":
         return None
     X, y = dataset.X, dataset.y
-    if len(y) > MOST_ROWS and not run.whole:
-        kept = np.random.default_rng(0).permutation(len(y))[:MOST_ROWS]
-        X, y = X.iloc[kept].reset_index(drop=True), y[kept]
-    split = data.split(len(y), run.split)
+    split = data.split(len(y), number)
     rows, test = np.concatenate([split.train, split.validation]), split.test
-    peer = PEERS[run.model]
+    peer = PEERS[name]
     table = table_for(peer, X, data.encode(X))
     pick = (lambda part: table.iloc[part]) if hasattr(table, "iloc") else (lambda part: table[part])
-    model = peer.make(dataset.task, run.split, threads)
+    model = peer.make(dataset.task, number, threads)
     codes = np.unique(y, return_inverse=True)[1] if dataset.task == "classification" else y
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -133,7 +143,7 @@ def measure(run: Run, threads: int) -> dict[str, object] | None:
         answer = model.predict(pick(test)) if dataset.task == "regression" else model.predict_proba(pick(test))
         done = time.perf_counter()
         forest = _forest_answer(model, pick(test), dataset.task)
-    row = {"data": run.data, "task": dataset.task, "rows": len(y), "split": run.split, "model": run.model}
+    row = {"data": dataset.name, "task": dataset.task, "rows": len(y), "split": number, "model": name}
     error = _error(dataset.task, codes[test], answer, int(codes.max()))
     accuracy = accuracy_score(codes[test], answer.argmax(axis=1)) if dataset.task == "classification" else ""
     forest_error = _error(dataset.task, codes[test], forest, int(codes.max())) if forest is not None else ""

@@ -24,7 +24,7 @@ def write_report(results: Path) -> None:
     for task in ("regression", "classification"):
         part = rows[rows.task == task]
         if len(part) and OURS in set(part.model):
-            sections.append(_section(task, part))
+            sections.append(tables(task, part))
     sections.append(_times(rows))
     text = "\n\n".join(sections) + "\n"
     results.with_suffix(".md").write_text(text)
@@ -54,7 +54,8 @@ def summary(part: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     return errors, judged.sort_values("mean rank")
 
 
-def _section(task: str, part: pd.DataFrame) -> str:
+def tables(task: str, part: pd.DataFrame) -> str:
+    """Return the errors on every set of a task, and what they say of each model, in Markdown."""
     errors, judged = summary(part)
     ours = part[part.model == OURS].groupby("data")
     table = errors.copy()

@@ -252,7 +252,7 @@ def torch_epochs(block, data, settings, loss, dtype=torch.float32):
     order = np.empty(len(x), np.int64)
     for epoch in range(settings.max_epochs):
         shuffle(order, settings.seed, epoch, block.number)
-        before, after = (settings.rate_at((epoch + end) / settings.max_epochs) for end in (0, 1))
+        before, after = (settings.factors_of(epoch)[end] for end in (0, 1))
         for first in range(0, len(x), settings.batch_size):
             batch = order[first : first + settings.batch_size]
             progress = min(first + settings.batch_size, len(x)) / len(x)

@@ -150,16 +150,17 @@ def test_what_gives_no_hope_is_given_up(monkeypatch):
     folds = in_folds(*rows(), False)
     asked = []
     assert list(boosting.boosted_trees(False, folds, 0, 1, lambda judged: bool(asked.append(judged)))) == []
-    assert len(asked) == len(boosting.KINDS)
+    assert len(asked) == 2  # of both kinds
     for judged in asked:
         assert_array_equal(judged.row, np.arange(300))
 
 
-def test_numbers_have_large_trees_and_small_ones_and_classes_large_ones():
-    for classifier, expected in ((False, [16, 3]), (True, [16])):
-        folds = in_folds(*rows(3 * classifier), classifier)
-        boosted = boosting.boosted_trees(classifier, folds, 0, 1, lambda judged: True)
-        assert [1 + np.diff(each.source.first_split).max() for each in boosted] == expected
+@pytest.mark.parametrize(("classifier", "n", "expected"), [(0, 300, [16, 3]), (0, 2_001, [16]), (1, 300, [16])])
+def test_few_numbers_have_large_trees_and_small_ones(classifier, n, expected, monkeypatch):
+    monkeypatch.setattr(boosting, "_MOST_TREES", 20)
+    folds = in_folds(*rows(3 * classifier, n), bool(classifier))
+    boosted = boosting.boosted_trees(bool(classifier), folds, 0, 1, lambda judged: True)
+    assert [1 + np.diff(each.source.first_split).max() for each in boosted] == expected
 
 
 def test_small_trees_know_more_of_effects_that_add_up():

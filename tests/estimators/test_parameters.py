@@ -67,7 +67,7 @@ def test_the_epochs_of_partial_fit_have_a_rule_too(bad):
 GOOD = {
     "contrast": [(np.float32(3), 1), [3, 1], np.array([3.0, 1.0]), [[1, 1], [10, 1]]],
     "learning_rate": [0, 0.01, np.float64(0.01), (0.01, 0.001, 0.1), np.array([0.01, 0.01, 0.01])],
-    "schedule": ["constant", "cosine", "one_cycle"],
+    "schedule": ["constant", "cosine", "one_cycle", "cycles"],
     "batch_size": [1, np.int64(7), 10_000],
     "max_epochs": [0, np.int32(1)],
     "weight_decay": [0, 0.1],

@@ -139,6 +139,32 @@ def test_patience_does_not_change_what_is_done_before_it_ends():
     )
 
 
+@every_mode
+@pytest.mark.parametrize("rate", [0.3, 0.002], ids=["too fast", "slow"])
+def test_cycles_go_on_while_the_last_two_are_better_in_the_mean_than_all_before(mode, rate):
+    network, data = case(mode)
+    settings = Settings(max_epochs=50, learning_rate=rate, schedule="cycles")
+    history = train(network, data, settings).history
+    assert settings.cycle_ends == (1, 3, 7, 16, 50)
+    assert history.n_epochs == 50 or rate > 0.1
+    for begin, end in zip(settings.cycle_ends[:-2], settings.cycle_ends[2:], strict=True):
+        if history.n_epochs >= end:
+            losses = history.validation_loss
+            helped = losses[begin + 1 : end + 1].min(axis=0).mean() < losses[: begin + 1].min(axis=0).mean()
+            assert (history.n_epochs > end) == (helped and end < 50)
+    assert history.n_epochs in settings.cycle_ends
+
+
+@every_mode
+def test_cycles_of_noise_end_soon(mode):
+    network, data = case(mode)
+    random = np.random.default_rng(0)
+    noise = replace(data, y=random.permutation(data.y))
+    result = train(network, noise, Settings(max_epochs=100, learning_rate=0.05, schedule="cycles"))
+    assert result.history.n_epochs < 40
+    assert result.validation_loss <= result.forest_loss
+
+
 def test_a_callback_sees_every_epoch_and_may_stop():
     network, data = case()
     seen = []

@@ -5,6 +5,8 @@ from dataclasses import FrozenInstanceError
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from neuralforest._kernels import losses
 from neuralforest.exceptions import InvalidParameterError
@@ -56,7 +58,7 @@ def test_one_learning_rate_serves_all_layers():
 
 
 def test_schedules_have_names():
-    assert error_of(schedule="step") == "schedule must be 'constant', 'cosine' or 'one_cycle', got 'step'"
+    assert error_of(schedule="step") == "schedule must be 'constant', 'cosine', 'one_cycle' or 'cycles', got 'step'"
 
 
 @pytest.mark.parametrize("betas", [(0.9,), (0.9, 1.0), (-0.1, 0.9), (0.9, 0.9, 0.9)], ids=str)
@@ -104,6 +106,29 @@ def test_one_cycle_rises_for_three_tenths_and_falls_to_zero():
     assert (np.diff(rates[300:]) < 0).all()
     assert rates[-1] == 0
     assert np.abs(np.diff(rates)).max() < 0.01  # without a jump
+
+
+@given(st.integers(1, 500))
+def test_cycles_grow_and_fill_all_epochs(max_epochs):
+    settings = Settings(max_epochs=max_epochs, schedule="cycles")
+    ends = settings.cycle_ends
+    lengths = np.diff([0, *ends])
+    assert ends[-1] == max_epochs
+    assert (lengths > 0).all()
+    assert len(ends) <= 5
+    assert (np.diff(lengths) >= 0).all() or max_epochs < 47
+    for begin, end in zip([0, *ends[:-1]], ends, strict=True):  # each is one cycle of its own
+        alone = Settings(max_epochs=end - begin, schedule="one_cycle")
+        for epoch in range(begin, end):
+            assert settings.factors_of(epoch) == alone.factors_of(epoch - begin)
+
+
+def test_other_schedules_are_one_cycle():
+    for schedule in ("constant", "cosine", "one_cycle"):
+        settings = Settings(max_epochs=10, schedule=schedule)
+        assert settings.cycle_ends == (10,)
+        assert settings.factors_of(4) == (settings.rate_at(0.4), settings.rate_at(0.5))
+    assert Settings(max_epochs=0, schedule="cycles").cycle_ends == (0,)
 
 
 def test_plans_hold_what_kernels_take():

@@ -78,6 +78,7 @@ def test_rows_that_fill_a_vector_up_are_never_trained_on(mode, batch_size):
     [
         {"schedule": "cosine"},
         {"schedule": "one_cycle"},
+        {"schedule": "cycles"},
         {"weight_decay": 20.0},
         {"learning_rate": (0.01, 0.0005, 0.003)},
         {"betas": (0.5, 0.9), "epsilon": 1e-3},

@@ -27,11 +27,12 @@ contrast_unit : {{"cell", "feature"}}
     split, or among all rows.
 learning_rate : float or three floats
     Step size of Adam; three for the layers of splits, leaves and output.
-schedule : {{"one_cycle", "cosine", "constant"}}
-    The learning rate over the epochs.
+schedule : {{"cycles", "one_cycle", "cosine", "constant"}}
+    The learning rate over the epochs. "cycles" are up to five of them, each longer than the one before, and training
+    ends when two of them bring nothing: where there is much noise, after a sixth of the epochs.
 batch_size : int
 max_epochs : int or "auto"
-    Passes over the rows; "auto" makes 4,000 steps, or where rows are few up to 6,000, in 5 to 400 epochs.
+    Passes over the rows, at most; "auto" makes 4,000 steps, or where rows are few up to 6,000, in 5 to 400 epochs.
 companion : {{"auto", None}}
     "auto" puts others beside the network of the default forest, which are not trained, and gives each the share of the
     prediction that is best on rows it has not seen, often none: deep trees, boosted trees and, for numbers, a linear

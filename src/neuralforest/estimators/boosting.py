@@ -29,14 +29,16 @@ class Kind(NamedTuple):
     rate: float
 
 
-KINDS = Kind(most_leaves=16, rate=0.05), Kind(most_leaves=3, rate=0.1)
-"""Trees of three leaves join at most two features: where effects add up, they need fewer rows than larger ones."""
+_LARGE, _SMALL = Kind(most_leaves=16, rate=0.05), Kind(most_leaves=3, rate=0.1)
+_FEW_ROWS = 2_000  # on which small trees, which join at most two features, may know more of effects that add up
 
 
 def boosted_trees(
     classifier: bool, folds: Folds, seed: int, n_jobs: int | None, hopeful: Callable[[Judged], bool]
 ) -> Iterator[Candidate]:
-    """Boost trees of each kind, as many as are best on unseen rows, unless the first of them give no hope.
+    """Boost trees of 16 leaves, and of 3 where there are few rows, unless the first of them give no hope.
+
+    There are as many as are best on unseen rows.
 
     Parameters
     ----------
@@ -44,7 +46,8 @@ def boosted_trees(
         Says whether a candidate that has said this on unseen rows may be worth having.
     """
     binned, target = _Binned.of(folds), _Target.of(classifier, folds)
-    for kind in KINDS[:1] if classifier else KINDS:
+    n_rows = sum(map(len, folds.unseen))
+    for kind in (_LARGE,) if classifier or n_rows > _FEW_ROWS else (_LARGE, _SMALL):
         boosted = _boosted(kind, binned, target, folds, seed, n_jobs, hopeful)
         if boosted is not None:
             yield boosted

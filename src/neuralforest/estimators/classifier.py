@@ -55,7 +55,7 @@ class NeuralForestClassifier(ClassifierMixin, NeuralForest):
         contrast: Contrast = (2.0, 0.5),
         contrast_unit: str = "cell",
         learning_rate: float | tuple[float, float, float] = 0.008,
-        schedule: str = "one_cycle",
+        schedule: str = "cycles",
         batch_size: int = 32,
         max_epochs: int | str = "auto",
         companion: str | None = "auto",

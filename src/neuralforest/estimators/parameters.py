@@ -92,7 +92,7 @@ _RULES: dict[str, Rule] = {
         "a pair of positive numbers, for splits and leaves, or several such pairs to choose from",
     ),
     "learning_rate": (_is_rate, "a number of at least 0, or three of them, for splits, leaves and output"),
-    "schedule": _one_of("constant", "cosine", "one_cycle"),
+    "schedule": _one_of("constant", "cosine", "one_cycle", "cycles"),
     "batch_size": _whole_number(1),
     "companion": _or_none(_one_of("auto"), "no companions of the network"),
     "contrast_unit": _one_of("cell", "feature"),

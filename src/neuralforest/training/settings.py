@@ -1,7 +1,9 @@
 """Settings: how a network is trained, checked when they are made. The defaults are the paper's."""
 
 import math
+from bisect import bisect_right
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Literal
 
 import numpy as np
@@ -11,7 +13,15 @@ from neuralforest._kernels.arguments import Plan
 from neuralforest.exceptions import InvalidParameterError
 from neuralforest.training.losses import Loss
 
-Schedule = Literal["constant", "cosine", "one_cycle"]
+Schedule = Literal["constant", "cosine", "one_cycle", "cycles"]
+
+_CYCLES = (
+    1,
+    2,
+    4,
+    8,
+    32,
+)  # lengths of cycles: the first ends before most networks know the noise, the last is most of all
 
 
 @dataclass(frozen=True)
@@ -24,9 +34,10 @@ class Settings:
     batch_size : int
     learning_rate : float or three floats
         Step size of Adam; three for the layers of splits, leaves and output.
-    schedule : "constant", "cosine" or "one_cycle"
+    schedule : "constant", "cosine", "one_cycle" or "cycles"
         The learning rate over the epochs: as it is; falling to 0; rising for the first 30% of the time, then falling to
-        0.
+        0; or so again and again in up to five cycles, the first four each twice as long as the one before, the last
+        with two thirds of all epochs. Training ends when two cycles are no better than those before them.
     betas, epsilon : floats
         Of Adam.
     weight_decay : float
@@ -67,8 +78,10 @@ class Settings:
             raise InvalidParameterError(
                 f"learning_rate must be a number of at least 0, or three for the layers, got {self.learning_rate!r}"
             )
-        if self.schedule not in ("constant", "cosine", "one_cycle"):
-            raise InvalidParameterError(f"schedule must be 'constant', 'cosine' or 'one_cycle', got {self.schedule!r}")
+        if self.schedule not in ("constant", "cosine", "one_cycle", "cycles"):
+            raise InvalidParameterError(
+                f"schedule must be 'constant', 'cosine', 'one_cycle' or 'cycles', got {self.schedule!r}"
+            )
         if len(self.betas) != 2 or not all(0 <= beta < 1 for beta in self.betas):
             raise InvalidParameterError(f"betas must be two numbers in [0, 1), got {self.betas!r}")
         if not (self.epsilon > 0 and self.weight_decay >= 0 and math.isfinite(self.epsilon + self.weight_decay)):
@@ -85,11 +98,32 @@ class Settings:
         rate = np.asarray(self.learning_rate, np.float64)
         return np.full(3, rate) if rate.ndim == 0 else rate
 
+    @property
+    def cycle_ends(self) -> tuple[int, ...]:
+        """The numbers of epochs after which cycles end, the last of them `max_epochs`.
+
+        Examples
+        --------
+        >>> Settings(max_epochs=100).cycle_ends, Settings(max_epochs=100, schedule="cycles").cycle_ends
+        ((100,), (2, 6, 15, 32, 100))
+        """
+        if self.schedule != "cycles":
+            return (self.max_epochs,)
+        ends = {max(1, round(self.max_epochs * part / sum(_CYCLES))) for part in accumulate(_CYCLES)}
+        return tuple(sorted({min(end, self.max_epochs) for end in ends}))
+
+    def factors_of(self, epoch: int) -> tuple[float, float]:
+        """Return what the learning rate is multiplied with when an epoch, counted from 0, begins and when it ends."""
+        ends = (0, *self.cycle_ends)
+        cycle = bisect_right(ends, epoch)
+        begin, length = ends[cycle - 1], ends[cycle] - ends[cycle - 1]
+        return self.rate_at((epoch - begin) / length), self.rate_at((epoch + 1 - begin) / length)
+
     def rate_at(self, progress: float) -> float:
-        """Return what the learning rate is multiplied with after this share (0 to 1) of all epochs."""
+        """Return what the learning rate is multiplied with after this share (0 to 1) of a cycle."""
         if self.schedule == "constant":
             return 1.0
-        if self.schedule == "one_cycle":
+        if self.schedule in ("one_cycle", "cycles"):
             if progress < 0.3:
                 return 0.04 + 0.96 * (1 - math.cos(math.pi * progress / 0.3)) / 2
             progress = (progress - 0.3) / 0.7

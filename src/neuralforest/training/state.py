@@ -15,7 +15,8 @@ from neuralforest.training.settings import Settings
 class State:
     """Parameters, the optimiser's moments, the best parameters so far, and the losses on record.
 
-    Arrays are changed in place. `patience` is the number of epochs without improvement that a block may have, or 0.
+    Arrays are changed in place. `patience` is the number of epochs without improvement that a block may have, or 0;
+    `cycle_ends` are the numbers of epochs after which cycles of the learning rate end.
     """
 
     parameters: NDArray[np.float32]
@@ -35,6 +36,7 @@ class State:
     validation_loss: NDArray[np.float64]  # (max_epochs + 1, blocks)
     seconds: NDArray[np.float64]  # (max_epochs,)
     patience: int = 0
+    cycle_ends: tuple[int, ...] = ()
     epoch: int = 0
     interrupted: bool = False
 
@@ -64,6 +66,7 @@ class State:
             validation_loss=np.full((epochs + 1, n), np.nan),
             seconds=np.zeros(epochs),
             patience=settings.n_iter_no_change or 0,
+            cycle_ends=settings.cycle_ends,
         )
 
     @property
@@ -97,6 +100,14 @@ class State:
         self.stopped |= broken
         if self.patience:
             self.stopped |= self.epoch - self.best_epoch >= self.patience
+        if self.epoch in self.cycle_ends[2:]:
+            self.stopped |= not self._last_two_cycles_helped()
+
+    def _last_two_cycles_helped(self) -> bool:
+        """Return whether the best epochs of the two cycles that end here are better, in the mean, than all before."""
+        begin = self.cycle_ends[self.cycle_ends.index(self.epoch) - 2]
+        losses = self.validation_loss[: self.epoch + 1, ~self.stopped]
+        return bool(losses[begin + 1 :].min(axis=0).sum() < losses[: begin + 1].min(axis=0).sum())
 
     def _keep_better(
         self,

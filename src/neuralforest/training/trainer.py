@@ -42,7 +42,7 @@ class Trainer:
     def train_epoch(self, state: State) -> NDArray[np.float64]:
         """Train every block that has not stopped for one epoch; return the training losses, (blocks,)."""
         losses = np.full(len(state.stopped), np.nan)
-        rates = [self.settings.rate_at((state.epoch + end) / self.settings.max_epochs) for end in (0, 1)]
+        rates = self.settings.factors_of(state.epoch)
         counters = np.zeros(3, np.int64)
         parts = self._parts(state)
 
@@ -61,8 +61,7 @@ class Trainer:
                 blocks,
                 self.settings.seed,
                 state.epoch,
-                rates[0],
-                rates[1],
+                *rates,
                 losses,
                 worker,
                 workers,

@@ -1,0 +1,56 @@
+"""Ours and the peers, each with its defaults, on many other data sets than those of `benchmarks.accuracy`.
+
+`python -m benchmarks.others` runs what is missing and writes the tables; `--report` only writes them. As in
+`benchmarks.accuracy`, all models get the same 75% of the rows, and a finished run is never repeated.
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from benchmarks import others_sets
+from benchmarks.accuracy import append, finished, measure_on
+from benchmarks.accuracy_report import summary, tables
+from benchmarks.peers import PEERS
+
+RESULTS = Path(__file__).parent / "results" / "others.csv"
+_MODELS = [name for name in PEERS if name not in ("RandomForest 500", "HistGradientBoosting", "BART 30")]
+"""Of kinds that are there twice, the better one."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run what is missing, then write the tables."""
+    names = [*others_sets.REGRESSION, *(f"keel.{name}" for name in others_sets.CLASSIFICATION)]
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.others", description=__doc__)
+    parser.add_argument("--sets", nargs="*", choices=names, default=names, help="data sets; all without")
+    parser.add_argument("--models", nargs="*", choices=_MODELS, default=_MODELS, help="models; all without")
+    parser.add_argument("--splits", nargs="*", type=int, default=[100], help="default: 100")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--results", type=Path, default=RESULTS)
+    parser.add_argument("--report", action="store_true", help="only write the tables of what is there")
+    options = parser.parse_args(arguments)
+    done = {(run.data, run.split, run.model) for run in finished(options.results)}
+    for split in options.splits:
+        for name in [] if options.report else options.sets:
+            for model in [model for model in options.models if (name, split, model) not in done]:
+                print(f"{name}, split {split}, {model}", flush=True)
+                append(options.results, measure_on(others_sets.load(name), split, model, options.threads))
+    write_report(options.results)
+    return 0
+
+
+def write_report(results: Path) -> None:
+    """Write what the runs say as Markdown next to them."""
+    rows = pd.read_csv(results)
+    text = "# Other data sets\n\nMade by `python -m benchmarks.others`.\n\n"
+    text += "\n\n".join(tables(task, rows[rows.task == task]) for task in ("regression", "classification"))
+    results.with_suffix(".md").write_text(text + "\n")
+    for _, part in rows.groupby("task"):
+        print(summary(part)[1].round(3).to_string())
+
+
+if __name__ == "__main__":
+    sys.exit(main())
