@@ -32,7 +32,7 @@ schedule : {{"cycles", "one_cycle", "cosine", "constant"}}
     ends when two of them bring nothing: where there is much noise, after a sixth of the epochs.
 batch_size : int
 max_epochs : int or "auto"
-    Passes over the rows, at most; "auto" makes 4,000 steps, or where rows are few up to 6,000, in 5 to 400 epochs.
+    Passes over the rows, at most; "auto" makes 3,800 steps, or where rows are few up to 6,000, in 5 to 400 epochs.
 companion : {{"auto", None}}
     "auto" puts others beside the network of the default forest, which are not trained, and gives each the share of the
     prediction that is best on rows it has not seen, often none: deep trees, boosted trees and, for numbers, a linear

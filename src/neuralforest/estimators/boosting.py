@@ -16,20 +16,21 @@ from neuralforest.network import ForestNetwork
 from neuralforest.training.guard import Judged
 
 _BLOCK = 100  # rounds between two looks at whether more of them help
-_FIRST_ROUNDS = 300  # that tell whether there is hope: fewer may have learnt too little
 _MOST_TREES = 1000  # of one fold, and of one class when there are two or three; of more classes fewer
 _FEWEST_ROUNDS = 50  # of however many classes
 _LINKS: dict[int, Link] = {boost.SQUARED: "identity", boost.LOGISTIC: "logit", boost.SOFTMAX: "softmax"}
 
 
 class Kind(NamedTuple):
-    """How large boosted trees are, and how much each of them says."""
+    """How large boosted trees are, how much each of them says, and how many are grown in any case."""
 
     most_leaves: int
     rate: float
+    first_rounds: int  # that tell whether there is hope: fewer may have learnt too little
 
 
-_LARGE, _SMALL = Kind(most_leaves=16, rate=0.05), Kind(most_leaves=3, rate=0.1)
+_LARGE = Kind(most_leaves=16, rate=0.05, first_rounds=300)
+_SMALL = Kind(most_leaves=3, rate=0.1, first_rounds=200)
 _FEW_ROWS = 2_000  # on which small trees, which join at most two features, may know more of effects that add up
 
 
@@ -90,7 +91,7 @@ def _boosted(
             last = min(done + _BLOCK, most)
             run(partial(_further, plan, done, last), list(zip(tables, models, strict=True)))
             best, done = int(np.sum([model.error[:last] for model in models], axis=0).argmin()), last
-            if done == _FIRST_ROUNDS < most and not hopeful(boosted(best + 1).judged):
+            if done == kind.first_rounds < most and not hopeful(boosted(best + 1).judged):
                 return None
     return boosted(best + 1)
 

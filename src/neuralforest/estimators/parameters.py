@@ -32,9 +32,9 @@ def contrast_pairs(contrast: Any) -> list[tuple[float, float]]:
 
 
 def enough_epochs(data: TrainingData, batch_size: int, classifier: bool) -> int:
-    """Return how many epochs, within 5 to 400, make 4,000 steps of training, or where rows are few up to 6,000."""
+    """Return how many epochs, within 5 to 400, make 3,800 steps of training, or where rows are few up to 6,000."""
     n_rows = float(np.mean(data.fit.end - data.fit.begin))
-    steps = np.clip((10_000_000 if classifier else 4_000_000) / n_rows, 4_000, 6_000)
+    steps = np.clip((10_000_000 if classifier else 3_800_000) / n_rows, 3_800, 6_000)
     return int(np.clip(np.ceil(steps * batch_size / n_rows), 5, 400))
 
 
