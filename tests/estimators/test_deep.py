@@ -48,12 +48,12 @@ def test_trees_are_as_good_as_those_of_scikit_learn(n_classes):
         tree, kind = (
             (ExtraTreeClassifier(), BaggingClassifier) if n_classes else (ExtraTreeRegressor(), BaggingRegressor)
         )
-        bagged = kind(tree, 120, max_samples=0.8, bootstrap=False, random_state=seed).fit(X, y)
+        bagged = kind(tree, 200, max_samples=0.8, bootstrap=False, random_state=seed).fit(X, y)
         expected = bagged.predict_proba(new) if n_classes else bagged.predict(new)
         target = np.eye(n_classes)[truth] if n_classes else truth
         ours.append(np.mean((said - target) ** 2))
         theirs.append(np.mean((expected - target) ** 2))
-    assert -0.03 < np.mean(ours) / np.mean(theirs) - 1 < 0.02
+    assert abs(np.mean(ours) / np.mean(theirs) - 1) < 0.02
 
 
 @settings(max_examples=30, deadline=None, derandomize=True)
@@ -61,7 +61,7 @@ def test_trees_are_as_good_as_those_of_scikit_learn(n_classes):
 def test_a_leaf_says_the_mean_of_its_rows_and_no_row_judges_a_tree_that_has_seen_it(seed, n_classes, missing, n):
     X, y = rows(n_classes, n, missing, seed)
     X[:, 3] = np.nan if seed % 2 else 1.0  # a column that says nothing
-    bags = list(deep._bags(np.arange(n), 0.8, 120, seed))
+    bags = list(deep._bags(np.arange(n), 0.8, 200, seed))
     candidate = grown(X, y, n_classes, seed)
     ensemble = candidate.source
     assert 3 not in ensemble.feature
@@ -76,7 +76,7 @@ def test_a_leaf_says_the_mean_of_its_rows_and_no_row_judges_a_tree_that_has_seen
         assert_array_equal(np.bincount(place[bag.seen], minlength=len(weight)), weight)
         sums = np.array([np.bincount(place[bag.seen], column, len(weight)) for column in columns[bag.seen].T]).T
         assert_allclose(value, sums / weight[:, None], rtol=1e-9, atol=1e-9)
-        judged[bag.unseen] += value[place[bag.unseen]] / 24
+        judged[bag.unseen] += value[place[bag.unseen]] / 40
     assert_array_equal(candidate.judged.row, np.arange(n))
     assert_allclose(candidate.judged.output, judged, rtol=1e-9, atol=1e-9)
 
@@ -121,7 +121,7 @@ def test_a_column_of_one_number_tells_rows_with_it_from_those_without():
     X[:, 0] = np.where(np.arange(300) % 3 == 0, np.nan, 1.0)
     y = np.isnan(X[:, 0]).astype(float)
     candidate = grown(X[:, :1], y)
-    assert_array_equal(candidate.source.weight.reshape(-1, 2).sum(axis=1), np.full(120, 240))
+    assert_array_equal(candidate.source.weight.reshape(-1, 2).sum(axis=1), np.full(200, 240))
     assert_allclose(candidate.judged.output[:, 0], y, atol=1e-12)
 
 

@@ -27,7 +27,7 @@ def deep_trees(task: Task) -> Candidate | None:
         return None
     target, x = _Target.of(task), np.ascontiguousarray(task.data.X.T)
     n_tried = max(1, int(np.sqrt(len(x)))) if task.classifier else len(x)
-    n_trees = int(np.clip(240_000 / n_rows, 50, 120))
+    n_trees = int(np.clip(400_000 / n_rows, 50, 200))
     share = 0.95 if n_rows > _MANY_ROWS and not task.classifier else forests.share_of_rows(n_rows)
     bags = list(_bags(rows, share, n_trees, task.seed))
     trees: list[FlatTrees | None] = [None] * n_trees

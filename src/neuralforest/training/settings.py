@@ -15,13 +15,8 @@ from neuralforest.training.losses import Loss
 
 Schedule = Literal["constant", "cosine", "one_cycle", "cycles"]
 
-_CYCLES = (
-    1,
-    2,
-    4,
-    8,
-    32,
-)  # lengths of cycles: the first ends before most networks know the noise, the last is most of all
+# Lengths of cycles. The first ends before most networks have learnt the noise by heart; the last is most of all epochs.
+_CYCLES = 1, 2, 4, 8, 32
 
 
 @dataclass(frozen=True)
