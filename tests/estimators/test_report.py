@@ -129,9 +129,11 @@ def test_the_progress_bar_ends_where_training_stops(monkeypatch):
     X, y = regression()
     small(callback=nf.ProgressBar(), max_epochs=300, n_iter_no_change=1, learning_rate=0.1).fit(X, y)
     said = sys.stderr.getvalue()
-    assert said.endswith("\n")
-    assert "of 300" in said
+    assert re.search(r"epoch \d+ of 300, validation loss \d\.\d+ \(forest \d\.\d+\), ended early *\n$", said)
     assert "epoch 300" not in said
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    small(callback=nf.ProgressBar(), max_epochs=300, n_iter_no_change=1, learning_rate=0.1).fit(X, y)
+    assert sys.stderr.getvalue().endswith(", ended early\n")
 
 
 def test_the_progress_bar_serves_clones_and_more_fits(monkeypatch):

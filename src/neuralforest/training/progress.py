@@ -39,9 +39,13 @@ class ProgressBar:
         self.line = line
 
     def end(self) -> None:
-        """Leave the line, whether or not all epochs were needed."""
+        """Leave the line, and say so where there were fewer epochs than there might have been."""
         if self.line:
-            sys.stderr.write("\n" if _can_overwrite() else self.line + "\n")
+            early = self.done < self.n_epochs
+            last = self.line.rpartition(", ")[0] + ", ended early" if early else self.line
+            if _can_overwrite():
+                last = "\r" + last.ljust(len(self.line)) if early else ""
+            sys.stderr.write(last + "\n")
             sys.stderr.flush()
 
     def _text(self, history: History) -> str:
