@@ -112,15 +112,7 @@ def append(path: Path, row: dict[str, object] | None) -> None:
 def measure(run: Run, threads: int) -> dict[str, object] | None:
     """Fit and test one model; None where it is not made for the task."""
     dataset = data.load(run.data)
-    return measure_on(dataset if run.whole else cut(dataset, MOST_ROWS), run.split, run.model, threads)
-
-
-def cut(dataset: data.Dataset, most_rows: int) -> data.Dataset:
-    """Return a data set with no more rows than this, drawn at random."""
-    if len(dataset.y) <= most_rows:
-        return dataset
-    kept = np.random.default_rng(0).permutation(len(dataset.y))[:most_rows]
-    return dataset._replace(X=dataset.X.iloc[kept].reset_index(drop=True), y=dataset.y[kept])
+    return measure_on(dataset if run.whole else data.cut(dataset, MOST_ROWS), run.split, run.model, threads)
 
 
 def measure_on(dataset: data.Dataset, number: int, name: str, threads: int) -> dict[str, object] | None:

@@ -19,23 +19,23 @@ def write_report(results: Path) -> None:
     """Write accuracy.md and accuracy.png next to the results."""
     rows = pd.read_csv(results)
     rows = rows.assign(data=np.where(rows.rows > MOST_ROWS, rows.data + " (whole)", rows.data))
-    rows = _common(rows)
-    sections = [_stamp(rows), _verdicts(rows)]
-    for task in ("regression", "classification"):
-        part = rows[rows.task == task]
-        if len(part) and OURS in set(part.model):
-            sections.append(tables(task, part))
-    sections.append(_times(rows))
-    text = "\n\n".join(sections) + "\n"
+    rows = common(rows)
+    text = "\n\n".join([_stamp(rows), _verdicts(rows), *sections(rows)]) + "\n"
     results.with_suffix(".md").write_text(text)
     print(text)
     _picture(rows, results.with_suffix(".png"))
 
 
-def _common(rows: pd.DataFrame) -> pd.DataFrame:
+def common(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the runs on splits that all models of the task have finished, so that means are over the same rows."""
     models = rows.groupby("task").model.transform("nunique")
     return rows[rows.groupby(["data", "split"]).model.transform("nunique") == models]
+
+
+def sections(rows: pd.DataFrame) -> list[str]:
+    """Return the tables of every task, and one of times, in Markdown."""
+    parts = ((task, rows[rows.task == task]) for task in ("regression", "classification"))
+    return [*(_section(task, part) for task, part in parts if OURS in set(part.model)), _times(rows)]
 
 
 def summary(part: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -54,8 +54,7 @@ def summary(part: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     return errors, judged.sort_values("mean rank")
 
 
-def tables(task: str, part: pd.DataFrame) -> str:
-    """Return the errors on every set of a task, and what they say of each model, in Markdown."""
+def _section(task: str, part: pd.DataFrame) -> str:
     errors, judged = summary(part)
     ours = part[part.model == OURS].groupby("data")
     table = errors.copy()
@@ -135,7 +134,7 @@ def _picture(rows: pd.DataFrame, path: Path) -> None:
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    errors = _common(rows[rows.rows <= MOST_ROWS]).pivot_table(index=["task", "data"], columns="model", values="error")
+    errors = common(rows[rows.rows <= MOST_ROWS]).pivot_table(index=["task", "data"], columns="model", values="error")
     if OURS not in errors:
         return
     errors = errors.div(errors.drop(columns=OURS).min(axis=1), axis=0)

@@ -69,6 +69,14 @@ def load(name: str) -> Dataset:
     return Dataset(name, frame.drop(columns="target"), y, expected.task)
 
 
+def cut(dataset: Dataset, most_rows: int) -> Dataset:
+    """Return a data set with no more rows than this, drawn at random."""
+    if len(dataset.y) <= most_rows:
+        return dataset
+    kept = np.random.default_rng(0).permutation(len(dataset.y))[:most_rows]
+    return dataset._replace(X=dataset.X.iloc[kept].reset_index(drop=True), y=dataset.y[kept])
+
+
 def encode(X: pd.DataFrame) -> NDArray[np.float64]:
     """Return the features as float64 (rows, features); strings become their places in sorted order."""
     columns = [X[name].to_numpy() for name in X.columns]

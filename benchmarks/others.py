@@ -13,7 +13,7 @@ import pandas as pd
 
 from benchmarks import others_sets
 from benchmarks.accuracy import append, finished, measure_on
-from benchmarks.accuracy_report import summary, tables
+from benchmarks.accuracy_report import common, sections
 from benchmarks.peers import PEERS
 
 RESULTS = Path(__file__).parent / "results" / "others.csv"
@@ -44,12 +44,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def write_report(results: Path) -> None:
     """Write what the runs say as Markdown next to them."""
-    rows = pd.read_csv(results)
-    text = "# Other data sets\n\nMade by `python -m benchmarks.others`.\n\n"
-    text += "\n\n".join(tables(task, rows[rows.task == task]) for task in ("regression", "classification"))
+    text = "\n\n".join(
+        ["# Other data sets, made by `python -m benchmarks.others`", *sections(common(pd.read_csv(results)))]
+    )
     results.with_suffix(".md").write_text(text + "\n")
-    for _, part in rows.groupby("task"):
-        print(summary(part)[1].round(3).to_string())
+    print(text)
 
 
 if __name__ == "__main__":

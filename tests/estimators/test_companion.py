@@ -72,6 +72,7 @@ def test_steps_of_a_few_features_among_many_are_left_to_boosted_trees():
     y = np.floor(8 * X[:, 0]) * np.floor(3 * X[:, 1]) + 0.1 * rng.normal(size=400)
     network = nf.NeuralForestRegressor(max_epochs=1, random_state=0).fit(X, y).network_
     boosted = [each for each in network.companions if each.source.aggregation == "sum"]
+    assert max(network.companions, key=lambda each: each.share) in boosted
     assert sum(each.share for each in boosted) > 0.5
     for each in boosted:
         assert np.corrcoef(nf.convert(each.source).predict(X), y)[0, 1] > 0.98

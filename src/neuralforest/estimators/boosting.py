@@ -63,6 +63,7 @@ def _boosted(
     n_jobs: int | None,
     hopeful: Callable[[Judged], bool],
 ) -> Candidate | None:
+    """Boost trees of one kind; return None where the first of them give no hope."""
     n_scores = len(target.first_guess)
     most = max(_FEWEST_ROUNDS, _MOST_TREES // max(1, n_scores // 2))
     plan = boost.Plan(

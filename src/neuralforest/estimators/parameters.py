@@ -3,12 +3,13 @@
 import math
 from collections.abc import Callable
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
 from neuralforest.exceptions import InvalidParameterError
 from neuralforest.training import Checkpoint, TrainingData
+from neuralforest.training.settings import Schedule
 
 Rule = tuple[Callable[[Any], bool], str]
 """Whether a value is right, and the words behind "must be"."""
@@ -92,7 +93,7 @@ _RULES: dict[str, Rule] = {
         "a pair of positive numbers, for splits and leaves, or several such pairs to choose from",
     ),
     "learning_rate": (_is_rate, "a number of at least 0, or three of them, for splits, leaves and output"),
-    "schedule": _one_of("constant", "cosine", "one_cycle", "cycles"),
+    "schedule": _one_of(*get_args(Schedule)),
     "batch_size": _whole_number(1),
     "companion": _or_none(_one_of("auto"), "no companions of the network"),
     "contrast_unit": _one_of("cell", "feature"),

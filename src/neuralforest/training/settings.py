@@ -4,7 +4,7 @@ import math
 from bisect import bisect_right
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,7 +73,7 @@ class Settings:
             raise InvalidParameterError(
                 f"learning_rate must be a number of at least 0, or three for the layers, got {self.learning_rate!r}"
             )
-        if self.schedule not in ("constant", "cosine", "one_cycle", "cycles"):
+        if self.schedule not in get_args(Schedule):
             raise InvalidParameterError(
                 f"schedule must be 'constant', 'cosine', 'one_cycle' or 'cycles', got {self.schedule!r}"
             )
