@@ -4,15 +4,11 @@ import warnings
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
-from sklearn.model_selection import KFold
-from threadpoolctl import threadpool_limits
 
 import neuralforest as nf
 from neuralforest.companion import Linear
 from neuralforest.estimators import candidates
 from neuralforest.estimators.companion import best_share
-from neuralforest.estimators.folds import Folds
 from neuralforest.training.guard import Judged
 
 
@@ -64,18 +60,6 @@ def test_a_single_row_gives_nobody_a_share():
     one = np.zeros(1, np.int64)
     own, other = (Judged(one, np.array([[value]]), np.ones(1), np.zeros((1, 1))) for value in (0.0, 1.0))
     assert best_share(own, other, np.ones((1, 1))) == 0.0
-
-
-def test_the_digits_of_a_line_do_not_depend_on_threads():
-    X, y = line(700, 300)
-    learnt, unseen = zip(*KFold(5).split(X), strict=True)
-    folds = Folds(X, y, 0.0, 1.0, np.ones(700), list(learnt), list(unseen), np.arange(0))
-    slopes = []
-    for threads in (1, 2, 4):
-        with threadpool_limits(threads):
-            slopes.append(candidates.linear_function(folds).source.slope)
-    assert_array_equal(slopes[0], slopes[1])
-    assert_array_equal(slopes[0], slopes[2])
 
 
 def test_wide_tables_have_no_line(monkeypatch):

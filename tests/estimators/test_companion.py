@@ -26,12 +26,12 @@ from neuralforest.ensemble import TreeEnsemble
 from neuralforest.estimators import companion
 from neuralforest.estimators.companion import best_share, choose, mixed
 from neuralforest.estimators.folds import Candidate
+from neuralforest.estimators.lines import careful_line
 from neuralforest.exceptions import ConvergenceWarning, InvalidParameterError, ModelFileError
 from neuralforest.persistence import _container
 from neuralforest.training import BlockRows, TrainingData, guard
 from neuralforest.training.guard import Judged
 from neuralforest.training.losses import resolve_loss
-from neuralforest.training.steady_mean import steady_mean
 from small_models import says
 
 
@@ -79,8 +79,8 @@ def test_steps_of_a_few_features_among_many_are_left_to_boosted_trees():
 
 
 @pytest.mark.parametrize(("knows", "mixed_in"), [(0.0, True), (0.03, True), (1.0, False)])
-def test_trees_that_say_more_than_they_know_are_mixed_with_the_mean(knows, mixed_in):
-    """But not so much that validation rows find them worse than they were, and networks are not: they are shrunk."""
+def test_who_says_more_than_he_knows_is_mixed_with_a_careful_line(knows, mixed_in):
+    """But not so much that validation rows find trees worse than they were."""
     rng = np.random.default_rng(0)
     X, y = patches()
     network = fitted(companion=None).network_
@@ -88,14 +88,15 @@ def test_trees_that_say_more_than_they_know_are_mixed_with_the_mean(knows, mixed
     data = TrainingData(X.astype(np.float32), y[:, None], rows, rows)
     own = judged(y.mean() + knows * (y - y.mean()) + 0.3 * rng.normal(size=len(y)), 0.0)
     loss = resolve_loss("auto", None, network.ensemble)
-    trees, mean = guard.all_hard(network), companion._mean(network, data, own)
-    assert_allclose(mean.source.output(data.X), steady_mean(y[:, None])[0])
-    share = companion._share_of_the_mean(trees, mean.judged, own, own, data, loss)
+    wanted = companion._wanted_share_of_a_line(network, own, data, loss)
+    assert (wanted > 0.5) == mixed_in
+    line = own._replace(output=careful_line(X, y[:, None]).output(X))
+    share = companion._affordable_share(network, wanted, own, line, own, data, loss)
     assert (share > 0.5) == mixed_in
-    before, after = (guard.judged_loss(network, each, data, loss) for each in (own, mixed(own, mean.judged, share)))
+    before, after = (guard.judged_loss(network, each, data, loss) for each in (own, mixed(own, line, share)))
     assert after <= before
-    soft = network.with_parameters(network.soft.parameters, np.zeros(network.n_blocks, bool))
-    assert companion._share_of_the_mean(soft, mean.judged, own, own, data, loss) == 0.0
+    better = own._replace(output=y[:, None])
+    assert companion._affordable_share(network, 1.0, own, line, better, data, loss) == 0.0
 
 
 @pytest.mark.parametrize("labels", [("no", "yes"), ("a", "b", "c")])

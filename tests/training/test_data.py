@@ -47,6 +47,13 @@ def test_validation_needs_a_row():
         make(slice(0, 5), slice(5, 5))
 
 
+def test_learnt_rows_have_the_mean_weight_of_the_blocks_that_learn_from_them():
+    own = BlockRows.own([np.array([5, 1]), np.array([5, 7])], [np.array([1.0, 2.0]), np.array([3.0, 0.0])])
+    X, y = random_rows(random_ensemble(), 10)
+    rows, weight = TrainingData(X, y, own, BlockRows.shared(np.arange(3), np.ones(3), 2)).learnt
+    assert (rows.tolist(), weight.tolist()) == ([1, 5], [2.0, 2.0])
+
+
 def test_targets_of_a_regression_are_scaled_and_classes_are_not():
     soft = ForestNetwork(random_ensemble()).soften(output_center=2.0, output_scale=4.0)
     data = make(slice(0, 5), slice(5, 10), soft.n_blocks)

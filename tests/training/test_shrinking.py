@@ -1,5 +1,7 @@
 """Predictions that say more than is known are pulled to the steady mean of the target, and no others."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.ensemble import RandomForestRegressor
@@ -80,6 +82,17 @@ def test_rare_large_values_do_not_decide_what_is_said_where_nothing_is_known():
         steady_mean(learnt)[0], abs=0.02 * np.ptp(network.output(data.X))
     )
     assert steady_mean(learnt)[0] < 0.8 * learnt.mean()
+
+
+def test_heavy_rows_decide_what_is_said_where_nothing_is_known():
+    network, data = fitted(noise_only)
+    weight = np.where(data.y[data.fit.row, 0] > 7, 9.0, 1.0).astype(np.float32)
+    weighted = replace(data, fit=replace(data.fit, weight=weight))
+    loss = resolve_loss("auto", None, network.ensemble)
+    plain, heavy = (shrink(network, each, loss, np.inf)[0].output(data.X).mean() for each in (data, weighted))
+    expected = np.average(data.y[data.fit.row, 0], weights=weight)
+    assert heavy == pytest.approx(expected, abs=0.02)
+    assert heavy > plain + 0.5
 
 
 def test_each_target_has_its_own_factor():

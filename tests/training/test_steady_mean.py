@@ -11,6 +11,10 @@ from neuralforest.training.steady_mean import _limit, steady_mean
 values = arrays(np.float64, st.integers(1, 40), elements=st.floats(-1e3, 1e3))
 
 
+def equal_parts(y):
+    return np.full(len(y), 1 / len(y))
+
+
 def expected_error(y, limit):
     """Return bias squared plus variance / n of the mean of min(y, limit), for a population of the values y."""
     cut = np.minimum(y, limit)
@@ -19,14 +23,14 @@ def expected_error(y, limit):
 
 @given(values)
 def test_no_other_limit_is_better(y):
-    best = expected_error(y, _limit(y))
+    best = expected_error(y, _limit(y, equal_parts(y)))
     others = [expected_error(y, limit) for limit in np.linspace(y.mean(), y.max() + 1, 200)]
     assert best <= min(others) * (1 + 1e-9) + 1e-9
 
 
 @given(values)
 def test_the_limit_is_as_far_from_the_mean_as_all_that_is_cut_off(y):
-    limit = _limit(y)
+    limit = _limit(y, equal_parts(y))
     assert limit - np.minimum(y, limit).mean() == pytest.approx(np.maximum(y - limit, 0).sum(), abs=1e-8)
 
 
@@ -59,3 +63,20 @@ def test_of_heavy_tails_it_is_far_closer_than_the_mean_and_of_others_as_close(dr
 def test_each_target_has_its_own():
     y = np.random.default_rng(0).lognormal(0, 2, (50, 3))
     np.testing.assert_array_equal(steady_mean(y), [steady_mean(y[:, [column]])[0] for column in range(3)])
+
+
+@given(values, st.data(), st.sampled_from([1.0, 1e-300, 1e300]))
+def test_rows_count_by_their_weight(y, data, unit):
+    """Those of weight 0 not at all, and the unit of weights is nothing."""
+    weight = data.draw(arrays(np.float64, len(y), elements=st.sampled_from([0.0, 0.5, 3.0])))
+    if not weight.any():
+        weight[0] = 1.0
+    counted, mean = weight > 0, steady_mean(y[:, None], unit * weight)
+    np.testing.assert_allclose(mean, steady_mean(y[counted, None], weight[counted]), atol=1e-8)
+    np.testing.assert_allclose(steady_mean(y[counted, None], unit * counted[counted]), steady_mean(y[counted, None]))
+
+
+def test_it_is_near_the_weighted_mean_where_tails_are_not_heavy():
+    random = np.random.default_rng(0)
+    y, weight = random.normal(size=5000), random.exponential(size=5000)
+    assert steady_mean(y[:, None], weight)[0] == pytest.approx(np.average(y, weights=weight), abs=1e-3)

@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from neuralforest.companion import Companion, Linear
+from neuralforest.companion import Companion
+from neuralforest.estimators import lines
 from neuralforest.estimators.folds import Candidate
 from neuralforest.network import ForestNetwork
 from neuralforest.training import TrainingData, guard
@@ -53,12 +54,16 @@ def choose(
     own : Judged
         What the network says on validation rows.
     """
-    mean, before = _mean(network, data, own), guard.validation_output(guard.all_hard(network), data)
-    said, left = own, [each for each in candidates if best_share(mean.judged, each.judged, data.y, _SURE_OF_ITSELF)]
+    (learnt, _), before = data.learnt, guard.validation_output(guard.all_hard(network), data)
+    mean = _known(own, np.tile(steady_mean(data.y[learnt]), (len(own.row), 1)))
+    said, left = own, [each for each in candidates if best_share(mean, each.judged, data.y, _SURE_OF_ITSELF)]
     chosen: list[Companion] = []
     beside: Judged | None = None
-    if share := _share_of_the_mean(network, mean.judged, own, before, data, loss):
-        said, chosen, beside = mixed(own, mean.judged, share), [Companion(mean.source, share)], mean.judged
+    if (wanted := _wanted_share_of_a_line(network, own, data, loss)) >= _LEAST:
+        line = lines.careful_line(data.X[learnt], data.y[learnt])
+        careful = _known(own, line.output(data.X[own.row]))
+        if share := _affordable_share(network, wanted, own, careful, before, data, loss):
+            said, chosen, beside = mixed(own, careful, share), [Companion(line, share)], careful
     while offers := _offers(network, said, left, data, loss):
         _, place, share = min(offers)
         candidate = left.pop(place)
@@ -75,28 +80,29 @@ def choose(
     return Choice(network.with_companions(tuple(chosen)), said, after, forest_loss, Beside(beside, digest_of(data)))
 
 
-def _mean(network: ForestNetwork, data: TrainingData, own: Judged) -> Candidate:
-    """Return the mean of the target as a function that does not depend on the features."""
-    rows, n_features = np.unique(data.fit.row), network.ensemble.n_features
-    nothing, one = np.zeros(n_features), np.ones(n_features)
-    center = steady_mean(data.y[rows])
-    source = Linear(nothing, nothing, nothing, one, np.zeros((n_features, len(center))), center)
-    output = np.tile(center, (len(own.row), 1))
-    return Candidate(source, Judged(own.row, output, own.weight, np.zeros_like(output)))
+def _known(own: Judged, output: NDArray[np.float64]) -> Judged:
+    """Return something without noise that is said on the rows which judge the network."""
+    return own._replace(output=output, noise=np.zeros_like(output))
 
 
-def _share_of_the_mean(
-    network: ForestNetwork, mean: Judged, own: Judged, before: Judged, data: TrainingData, loss: Loss
-) -> float:
-    """Return how much of the prediction the mean of the target should be, where trees say more than they know.
+def _wanted_share_of_a_line(network: ForestNetwork, own: Judged, data: TrainingData, loss: Loss) -> float:
+    """Return how much of the prediction should be left to a careful line, where network or trees know nothing.
 
-    Networks have been shrunk already. The loss must not rise above that of the trees.
+    A network that says more than it knows has been shrunk already, to next to nothing if it knows nothing; trees that
+    were kept have not.
     """
-    if loss.name != "squared_error" or network.soft is None or not network.soft.hard.all():
+    if loss.name != "squared_error" or network.soft is None:
         return 0.0
-    (wanted,), forest_loss = shrink_factors(network, own, data), guard.judged_loss(network, before, data, loss)
-    for share in (1.0 - wanted) * np.linspace(1.0, 0.0, STEPS, endpoint=False):
-        if share >= _LEAST and guard.judged_loss(network, mixed(own, mean, share), data, loss) <= forest_loss:
+    return float(1.0 - shrink_factors(network, own, data)[0])
+
+
+def _affordable_share(
+    network: ForestNetwork, wanted: float, own: Judged, other: Judged, before: Judged, data: TrainingData, loss: Loss
+) -> float:
+    """Return the largest part of a wanted share with which the loss does not rise above that of the trees."""
+    forest_loss = guard.judged_loss(network, before, data, loss)
+    for share in wanted * np.linspace(1.0, 0.0, STEPS, endpoint=False):
+        if share >= _LEAST and guard.judged_loss(network, mixed(own, other, share), data, loss) <= forest_loss:
             return float(share)
     return 0.0
 

@@ -83,6 +83,12 @@ class TrainingData:
         if not len(self.validation.row):
             raise InvalidParameterError("validation needs at least one row of positive weight, got none")
 
+    @property
+    def learnt(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """The rows that any block learns from, and what each weighs in the mean of these blocks."""
+        rows, place, counts = np.unique(self.fit.row, return_inverse=True, return_counts=True)
+        return rows.astype(np.int64), np.bincount(place, self.fit.weight) / counts
+
     def scaled_y(self, network: ForestNetwork) -> NDArray[np.float64]:
         """Return the targets in the units that the network is trained in."""
         soft = network.soft

@@ -38,7 +38,8 @@ def shrink(
     wanted = shrink_factors(network, judged, data)
     if (wanted == 1.0).all():
         return None
-    mean = steady_mean(data.scaled_y(network)[np.unique(data.fit.row)])
+    rows, weight = data.learnt
+    mean = steady_mean(data.scaled_y(network)[rows], weight)
     for step in range(STEPS):
         factor = wanted + (1.0 - wanted) * step / STEPS
         shrunk = _pulled(network, factor, mean)

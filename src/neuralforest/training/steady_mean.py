@@ -8,13 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-def steady_mean(y: NDArray[np.float64]) -> NDArray[np.float64]:
+def steady_mean(y: NDArray[np.float64], weight: NDArray[np.floating] | None = None) -> NDArray[np.float64]:
     """Return the mean of each column of y (rows, outputs) after values beyond its limits have been moved to them.
 
     Parameters
     ----------
     y : float64 array (rows, outputs)
         At least one row, no NaN.
+    weight : array (rows,), optional
+        How much a row counts, at least one more than 0. Without it, all count the same.
 
     Notes
     -----
@@ -35,15 +37,20 @@ def steady_mean(y: NDArray[np.float64]) -> NDArray[np.float64]:
     >>> steady_mean(np.arange(101.0)[:, None])
     array([50.])
     """
-    return np.array([np.clip(column, -_limit(-column), _limit(column)).mean() for column in y.T])
+    counts = np.ones(len(y)) if weight is None else weight.astype(np.float64)
+    part = counts / counts.max() / (counts / counts.max()).sum()  # in two steps: their sum might be infinite
+    limits = ((-_limit(-column, part), _limit(column, part)) for column in y.T)
+    return np.array([part @ np.clip(column, *ends) for column, ends in zip(y.T, limits, strict=True)])
 
 
-def _limit(y: NDArray[np.float64]) -> float:
-    """Return the best upper limit of y.
+def _limit(y: NDArray[np.float64], part: NDArray[np.float64]) -> float:
+    """Return the best upper limit of y, where a row has its part of all weight.
 
     The equation for it is linear once it is known how many values are cut off. To cut off others than those above K
-    would take away less, so of the limits for any k largest values the highest is the right one.
+    would take away less, so of the limits for any k largest values the highest is the right one. Of rows that do not
+    count the same there are only as many as their squared parts say.
     """
-    k, sums = np.arange(1, len(y) + 1), np.cumsum(np.sort(y)[::-1])
-    rest = 1.0 - 1.0 / len(y)  # of each unit that is cut off, one n-th is taken from the mean too
-    return float(((y.mean() + rest * sums) / (1.0 + rest * k)).max())
+    order = np.argsort(-y, kind="stable")
+    cut, sums = np.cumsum(part[order]), np.cumsum((part * y)[order])
+    rest = 1.0 / (part @ part) - 1.0  # of each unit that is cut off, its part is taken from the mean too
+    return float(((sums[-1] + rest * sums) / (1.0 + rest * cut)).max())
