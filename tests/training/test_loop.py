@@ -165,6 +165,28 @@ def test_cycles_of_noise_end_soon(mode):
     assert result.validation_loss <= result.forest_loss
 
 
+@every_mode
+@pytest.mark.parametrize(("rate", "ends_early"), [(0.001, False), (0.1, True)])
+def test_one_cycle_ends_when_losses_have_been_far_above_the_best_for_a_tenth_of_all_epochs(mode, rate, ends_early):
+    network, data = case(mode)
+    noise = replace(data, y=np.random.default_rng(0).permutation(data.y))
+    result = train(network, noise, Settings(max_epochs=50, learning_rate=rate, schedule="one_cycle"))
+    epochs, losses = result.history.n_epochs, result.history.validation_loss.mean(axis=1)
+    far = [end for end in range(20, epochs + 1) if losses[end - 4 : end + 1].min() > 1.3 * losses[: end + 1].min()]
+    assert far == ([epochs] if ends_early else [])
+    assert (epochs < 50) == ends_early
+    assert result.validation_loss <= result.forest_loss
+
+
+@every_mode
+def test_other_schedules_and_what_there_is_to_learn_go_on_to_the_end(mode):
+    network, data = case(mode)
+    noise = replace(data, y=np.random.default_rng(0).permutation(data.y))
+    for schedule, rows, rate in (("one_cycle", data, 0.01), ("constant", noise, 0.3), ("cosine", noise, 0.3)):
+        settings = Settings(max_epochs=20, learning_rate=rate, schedule=schedule)
+        assert train(network, rows, settings).history.n_epochs == 20
+
+
 def test_a_callback_sees_every_epoch_and_may_stop():
     network, data = case()
     seen = []

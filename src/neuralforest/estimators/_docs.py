@@ -29,15 +29,16 @@ learning_rate : float or three floats
     Step size of Adam; three for the layers of splits, leaves and output.
 schedule : {{"cycles", "one_cycle", "cosine", "constant"}}
     The learning rate over the epochs. "cycles" are up to five of them, each longer than the one before, and training
-    ends when two of them bring nothing: where there is much noise, after a sixth of the epochs.
+    ends when two of them bring nothing: where there is much noise, after a sixth of the epochs. "one_cycle" ends after
+    two fifths of them or later where it has learnt the noise by heart.
 batch_size : int
 max_epochs : int or "auto"
     Passes over the rows, at most; "auto" makes 3,800 steps, or where rows are few up to 6,000, in 5 to 400 epochs.
 companion : {{"auto", None}}
     "auto" puts others beside the network of the default forest, which are not trained, and gives each the share of the
     prediction that is best on rows it has not seen, often none: deep trees, boosted trees and, for numbers, a linear
-    function, or the mean where trees know nothing. A forest that was given stays alone, as do several targets, weights
-    and other losses than the usual, and a fit that a callback or Ctrl-C ended. Companions stay as they are in
+    function, a careful one where nobody knows anything. A forest that was given stays alone, as do several targets,
+    weights and other losses than the usual, and a fit that a callback or Ctrl-C ended. Companions stay as they are in
     `partial_fit`: for a stream of new rows, None is better, which turns them off.
 weight_decay : float
     Pull towards the weights that the trees gave.

@@ -32,7 +32,9 @@ class Settings:
     schedule : "constant", "cosine", "one_cycle" or "cycles"
         The learning rate over the epochs: as it is; falling to 0; rising for the first 30% of the time, then falling to
         0; or so again and again in up to five cycles, the first four each twice as long as the one before, the last
-        with two thirds of all epochs. Training ends when two cycles are no better than those before them.
+        with two thirds of all epochs. One cycle ends early when it has learnt the noise by heart: when, after 40% of
+        the time, validation losses have been far above the best for a while. Cycles end when two of them are no better
+        than those before.
     betas, epsilon : floats
         Of Adam.
     weight_decay : float
@@ -106,6 +108,17 @@ class Settings:
             return (self.max_epochs,)
         ends = {max(1, round(self.max_epochs * part / sum(_CYCLES))) for part in accumulate(_CYCLES)}
         return tuple(sorted({min(end, self.max_epochs) for end in ends}))
+
+    @property
+    def sees_noise_after(self) -> int | None:
+        """The number of epochs after which a single cycle may have learnt the noise by heart; of others None.
+
+        Examples
+        --------
+        >>> Settings(max_epochs=100, schedule="one_cycle").sees_noise_after
+        40
+        """
+        return math.ceil(0.4 * self.max_epochs) if self.schedule == "one_cycle" else None
 
     def factors_of(self, epoch: int) -> tuple[float, float]:
         """Return what the learning rate is multiplied with when an epoch, counted from 0, begins and when it ends."""

@@ -10,13 +10,16 @@ from neuralforest.network import ForestNetwork
 from neuralforest.training.history import History
 from neuralforest.training.settings import Settings
 
+_FAR_ABOVE = 1.3  # times the best loss: later epochs were better by 0.01% then, in the mean of 73 sets
+
 
 @dataclass(eq=False)
 class State:
     """Parameters, the optimiser's moments, the best parameters so far, and the losses on record.
 
     Arrays are changed in place. `patience` is the number of epochs without improvement that a block may have, or 0;
-    `cycle_ends` are the numbers of epochs after which cycles of the learning rate end.
+    `cycle_ends` are the numbers of epochs after which cycles of the learning rate end; after `sees_noise_after` of
+    them, if that is a number, training stops where it has learnt the noise by heart.
     """
 
     parameters: NDArray[np.float32]
@@ -37,6 +40,7 @@ class State:
     seconds: NDArray[np.float64]  # (max_epochs,)
     patience: int = 0
     cycle_ends: tuple[int, ...] = ()
+    sees_noise_after: int | None = None
     epoch: int = 0
     interrupted: bool = False
 
@@ -67,6 +71,7 @@ class State:
             seconds=np.zeros(epochs),
             patience=settings.n_iter_no_change or 0,
             cycle_ends=settings.cycle_ends,
+            sees_noise_after=settings.sees_noise_after,
         )
 
     @property
@@ -102,12 +107,20 @@ class State:
             self.stopped |= self.epoch - self.best_epoch >= self.patience
         if self.epoch in self.cycle_ends[2:]:
             self.stopped |= not self._last_two_cycles_helped()
+        if self.sees_noise_after is not None and self.epoch >= self.sees_noise_after:
+            self.stopped |= self._has_learnt_noise()
 
     def _last_two_cycles_helped(self) -> bool:
         """Return whether the best epochs of the two cycles that end here are better, in the mean, than all before."""
         begin = self.cycle_ends[self.cycle_ends.index(self.epoch) - 2]
         losses = self.validation_loss[: self.epoch + 1, ~self.stopped]
         return bool(losses[begin + 1 :].min(axis=0).sum() < losses[: begin + 1].min(axis=0).sum())
+
+    def _has_learnt_noise(self) -> bool:
+        """Return whether losses, in the mean over blocks, have been far above the best for a tenth of all epochs."""
+        losses = self.validation_loss[: self.epoch + 1, ~self.stopped].sum(axis=1)
+        lately = max(2, len(self.seconds) // 10)
+        return bool(losses[-lately:].min() > _FAR_ABOVE * losses.min())
 
     def _keep_better(
         self,
