@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.sparse
@@ -12,80 +12,16 @@ from sklearn.utils.validation import check_array
 
 from neuralforest import _parallel
 from neuralforest._kernels import evaluate, traverse
-from neuralforest._kernels.arguments import SOFTMAX, Structure, layer_offsets
+from neuralforest._kernels.arguments import SOFTMAX, Structure
 from neuralforest._kernels.lanes import LANES
 from neuralforest.companion import Companion, Linear, check_companions
 from neuralforest.ensemble import TreeEnsemble
 from neuralforest.exceptions import InvalidParameterError
-from neuralforest.structure import (
-    Connectivity,
-    Training,
-    build_scratch,
-    build_structure,
-    connection_signs,
-    connection_units,
-    count_parameters,
-    initial_parameters,
-    leaf_targets,
-)
+from neuralforest.layers import Layers, block_layers, tree_layers
+from neuralforest.softening import FAR, Softening, softened
+from neuralforest.structure import Connectivity, Training, build_scratch, build_structure, count_parameters
 
-FAR = 1e30
-"""Scaled inputs beyond it are taken as it: sums of larger ones overflow in float32."""
 _WORTH_A_THREAD = 200_000  # pairs of row and tree below which a second thread costs more than it gains
-
-
-class Layers(NamedTuple):
-    """The three layers of a network: units in rows, what they are joined to in columns."""
-
-    W1: scipy.sparse.csr_array  # (splits, features)
-    b1: NDArray[np.float64]  # (splits,)
-    W2: scipy.sparse.csr_array  # (leaves, splits)
-    b2: NDArray[np.float64]  # (leaves,)
-    W_out: NDArray[np.float64]  # (outputs, leaves)
-    b_out: NDArray[np.float64]  # (outputs,)
-
-
-@dataclass(frozen=True, eq=False)
-class Softening:
-    """What a soft network has beyond its trees.
-
-    Parameters
-    ----------
-    contrast : pair of floats
-        Slopes of the two layers' activations, tanh(contrast * argument).
-    center, scale : float64 arrays (features,)
-        Layer 1 sees (x - center) / scale, or the nearer of low and high where that is outside of them.
-    low, high : float64 arrays (features,)
-        In these units. Trees do not extrapolate, and between them a network does not either.
-    output_center, output_scale : float64 arrays (outputs,)
-        A prediction is output_center + output_scale * (what the network says).
-    training : "independent" or "joint"
-        Whether a block, with parameters of its own, is one tree or all of them.
-    connectivity : "sparse" or "full"
-    parameters : float32 array
-        Blocks end to end, each [w1 | b1 | w2 | b2 | w_out | b_out]; see `_kernels.arguments`.
-    hard : bool array (blocks,)
-        Blocks that are evaluated as the trees they came from.
-    """
-
-    contrast: tuple[float, float]
-    center: NDArray[np.float64]
-    scale: NDArray[np.float64]
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
-    output_center: NDArray[np.float64]
-    output_scale: NDArray[np.float64]
-    training: Training
-    connectivity: Connectivity
-    parameters: NDArray[np.float32]
-    hard: NDArray[np.bool_]
-
-    def __post_init__(self) -> None:
-        if not (self.low <= self.high).all():
-            feature = int(np.flatnonzero(~(self.low <= self.high))[0])
-            raise InvalidParameterError(
-                f"low must not be above high, got {self.low[feature]} and {self.high[feature]} for feature {feature}"
-            )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -239,38 +175,21 @@ class ForestNetwork:
         sharpness : float or array (splits,)
             What the weights of each split are multiplied with, on top of the contrast.
         """
-        e = self.ensemble
-        contrast = _check_contrast(contrast)
-        if training not in ("independent", "joint") or connectivity not in ("sparse", "full"):
-            raise InvalidParameterError(
-                "training must be 'independent' or 'joint' and connectivity 'sparse' or 'full', "
-                f"got {training!r} and {connectivity!r}"
-            )
-        if e.aggregation == "sum" and training == "independent" and e.n_trees > 1:
-            raise InvalidParameterError(
-                "training must be 'joint' for trees that are added up (boosting), because no tree predicts the target "
-                "by itself; got 'independent'"
-            )
-        centers = _per_column("center", center, e.n_features), _per_column("output_center", output_center, e.n_outputs)
-        scales = _per_column("scale", scale, e.n_features), _per_column("output_scale", output_scale, e.n_outputs)
-        if min(scales[0].min(), scales[1].min()) <= 0:
-            raise InvalidParameterError(f"scale and output_scale must be positive, got {scale!r} and {output_scale!r}")
-        limits = _per_column("low", low, e.n_features), _per_column("high", high, e.n_features)
-        kept, fold = ((1.0, 1.0), contrast) if folded else (contrast, (1.0, 1.0))
-        sharp = _per_column("sharpness", sharpness, e.n_splits, "splits") * fold[0]
-        if not (sharp > 0).all():
-            raise InvalidParameterError(f"sharpness must be positive, got {sharpness!r}")
-        structure = build_structure(e, training, connectivity, kept)
-        leaf = leaf_targets(e, centers[1], scales[1])
-        if e.aggregation == "mean" and training == "joint" and structure.head != SOFTMAX:
-            leaf = leaf / e.n_trees
-        base = (e.base_score - centers[1]) / scales[1] if e.aggregation == "sum" else np.zeros(e.n_outputs)
-        largest = float(np.finfo(np.float32).max) / np.maximum(sharp, 1.0)
-        threshold = np.clip((e.threshold - centers[0][e.feature]) / scales[0][e.feature], -largest, largest)
-        parameters = initial_parameters(e, structure, threshold, leaf, base, (sharp, fold[1]))
-        hard = np.zeros(len(structure.block_tree) - 1, np.bool_)
-        inputs, outputs = (centers[0], scales[0], *limits), (centers[1], scales[1])
-        return replace(self, soft=Softening(kept, *inputs, *outputs, training, connectivity, parameters, hard))
+        soft = softened(
+            self.ensemble,
+            contrast,
+            center=center,
+            scale=scale,
+            low=low,
+            high=high,
+            output_center=output_center,
+            output_scale=output_scale,
+            training=training,
+            connectivity=connectivity,
+            folded=folded,
+            sharpness=sharpness,
+        )
+        return replace(self, soft=soft)
 
     def with_parameters(self, parameters: NDArray[np.float32], hard: NDArray[np.bool_]) -> "ForestNetwork":
         """Return a soft network with other parameters and other blocks kept hard."""
@@ -298,30 +217,8 @@ class ForestNetwork:
         (array([[1.5, 2.5]]), array([4.]))
         """
         if self.soft is None:
-            return self._tree_layers(block)
-        s, e = self.structure, self.ensemble
-        p = self.soft.parameters[s.first_parameter[block] : s.first_parameter[block + 1]].astype(np.float64)
-        w1, b1, w2, b2, w_out, b_out, _ = layer_offsets(s, block)
-        first, last = s.block_tree[block], s.block_tree[block + 1]
-        features = e.feature[e.first_split[first] : e.first_split[last]]
-        shape1, shape2 = (len(features), e.n_features), (w_out - b2, len(features))
-        if s.full:
-            W1, W2 = (scipy.sparse.csr_array(p[a:b].reshape(c)) for a, b, c in ((w1, b1, shape1), (w2, b2, shape2)))
-        else:
-            W1 = scipy.sparse.csr_array((p[w1:b1], (np.arange(len(features)), features)), shape1)
-            W2 = scipy.sparse.csr_array((p[w2:b2], connection_units(e, first, last)), shape2)
-        W_out = p[w_out:b_out].reshape(-1, e.n_outputs)
-        constant = p[b_out:].reshape(-1, e.n_outputs).sum(axis=0)  # b_out - sum(w_out)
-        return Layers(W1, p[b1:w2], W2, p[b2:w_out], W_out.T, constant + W_out.sum(axis=0))
-
-    def _tree_layers(self, tree: int) -> Layers:
-        """Return the paper's weights in the units of the source, in float64."""
-        e = self.ensemble[tree : tree + 1]
-        units = np.arange(e.n_splits)
-        W1 = scipy.sparse.csr_array((np.ones(e.n_splits), (units, e.feature)), (e.n_splits, e.n_features))
-        W2 = scipy.sparse.csr_array((connection_signs(e), connection_units(e, 0, 1)), (e.n_leaves, e.n_splits))
-        half = e.value.T / 2
-        return Layers(W1, -e.threshold, W2.astype(np.float64), np.float64(0.5) - e.depth, half, half.sum(axis=1))
+            return tree_layers(self.ensemble[block : block + 1])
+        return block_layers(self.ensemble, self.structure, self.soft.parameters, block)
 
     def apply(self, X: ArrayLike) -> NDArray[np.int32]:
         """Return the leaf of each row in each tree, (rows, trees), counted from left to right."""
@@ -436,17 +333,3 @@ def said_by(other: ForestNetwork | Linear, X: NDArray[np.floating], n_jobs: int 
     if isinstance(other, Linear):
         return other.output(X)
     return other.output(X, n_jobs) if other.classes is None else other.predict_proba(X, n_jobs)
-
-
-def _check_contrast(contrast: Any) -> tuple[float, float]:
-    pair = np.asarray(contrast, dtype=np.float64)
-    if pair.shape != (2,) or not np.isfinite(pair).all() or (pair <= 0).any():
-        raise InvalidParameterError(f"contrast must be two positive numbers, for splits and leaves, got {contrast}")
-    return float(pair[0]), float(pair[1])
-
-
-def _per_column(name: str, value: ArrayLike, n: int, what: str = "columns") -> NDArray[np.float64]:
-    array = np.asarray(value, dtype=np.float64)
-    if array.shape not in ((), (n,)) or not np.isfinite(array).all():
-        raise InvalidParameterError(f"{name} must be one finite number, or one for each of {n} {what}, got {value!r}")
-    return np.broadcast_to(array, (n,)).copy()

@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuralforest.exceptions import InvalidParameterError
-from neuralforest.network import FAR, ForestNetwork
+from neuralforest.network import ForestNetwork
+from neuralforest.softening import FAR
 from neuralforest.training import TrainingData
 
 _SMALLEST, _LARGEST = 1e-6, 1e100  # spreads of a target that the squared errors of trees can tell from 0 and infinity

@@ -13,7 +13,8 @@ from neuralforest._kernels.arguments import SOFTMAX, layer_offsets
 from neuralforest.companion import Linear
 from neuralforest.ensemble import TreeEnsemble
 from neuralforest.exceptions import NotFittedError, UnsupportedModelError
-from neuralforest.network import FAR, ForestNetwork
+from neuralforest.network import ForestNetwork
+from neuralforest.softening import FAR
 from neuralforest.structure import connection_units
 
 __all__ = ["Cell", "Mixture", "View", "merge"]

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from neuralforest.companion import Companion, Linear
 from neuralforest.ensemble import Aggregation, CompareDtype, Link, TreeEnsemble
 from neuralforest.exceptions import InvalidEnsembleError, InvalidParameterError, ModelFileError
-from neuralforest.network import FAR, ForestNetwork, Softening
+from neuralforest.network import ForestNetwork
 from neuralforest.persistence._fields import ArrayFields, Arrays, Fields
 from neuralforest.persistence._plain import restore_labels, store_labels
+from neuralforest.softening import FAR, Softening
 from neuralforest.structure import Connectivity, Training, build_structure
 
 _SPLITS = {"feature": np.int32, "threshold": np.float64, "missing_left": np.bool_, "middle": np.int32}
