@@ -10,7 +10,9 @@ from itertools import count
 
 import numpy as np
 import torch
+from sklearn.ensemble import RandomForestRegressor
 
+import neuralforest as nf
 from neuralforest._kernels.losses import LOG_LOGISTIC, LOG_PROBABILITY
 from neuralforest._kernels.shuffle import shuffle
 from neuralforest.ensemble import TreeEnsemble
@@ -80,6 +82,16 @@ def random_data(network, n=60, n_validation=20, seed=1, missing=0.0, weighted=Fa
     weight = rng.uniform(0.2, 3.0, size=len(X)) if weighted else np.ones(len(X))
     parts = np.split(np.arange(len(X)), [n])
     return TrainingData(X, y, *(BlockRows.shared(part, weight[part], network.n_blocks) for part in parts))
+
+
+def nothing_but_noise(training="independent", connectivity="sparse", n=80):
+    """Return a network that can learn its rows by heart, and rows with nothing else to learn."""
+    random = np.random.default_rng(0)
+    X, y = random.normal(size=(2 * n, 4)), random.normal(size=2 * n)
+    forest = RandomForestRegressor(3, max_leaf_nodes=30, bootstrap=False, max_features=1, random_state=0)
+    network = nf.convert(forest.fit(X[:n], y[:n])).soften((3, 1), training=training, connectivity=connectivity)
+    rows = [BlockRows.shared(part, np.ones(n), network.n_blocks) for part in (np.arange(n), np.arange(n, 2 * n))]
+    return network, TrainingData(network.check_X(X), y[:, None], *rows)
 
 
 def disturbed(network, size=0.3, seed=3):

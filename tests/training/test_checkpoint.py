@@ -63,6 +63,17 @@ def test_a_finished_fit_is_read_and_not_repeated(tmp_path):
     assert not calls
 
 
+def test_a_cycle_that_ended_early_is_not_taken_up_again(tmp_path):
+    case = twins.nothing_but_noise()
+    settings = Settings(max_epochs=50, batch_size=8, learning_rate=0.02, schedule="one_cycle")
+    whole = train(*case, settings)
+    assert whole.history.n_epochs < 50
+    for epoch in (5, whole.history.n_epochs):
+        path = tmp_path / f"{epoch}.safetensors"
+        train(*case, settings, checkpoint=Checkpoint(path, every=1), callback=stop_after(epoch))
+        assert_same(train(*case, settings, checkpoint=Checkpoint(path, every=1)), whole)
+
+
 def test_a_file_is_written_every_few_epochs_and_at_the_end(tmp_path, monkeypatch):
     network, data = case()
     written = []

@@ -1,5 +1,6 @@
 """The epoch loop: what is kept, when it stops, and how it ends when something goes wrong."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -165,17 +166,46 @@ def test_cycles_of_noise_end_soon(mode):
     assert result.validation_loss <= result.forest_loss
 
 
+def cycle(max_epochs, batch_size, rate):
+    return Settings(max_epochs=max_epochs, batch_size=batch_size, learning_rate=rate, schedule="one_cycle")
+
+
 @every_mode
-@pytest.mark.parametrize(("rate", "ends_early"), [(0.001, False), (0.1, True)])
-def test_one_cycle_ends_when_losses_have_been_far_above_the_best_for_a_tenth_of_all_epochs(mode, rate, ends_early):
-    network, data = case(mode)
-    noise = replace(data, y=np.random.default_rng(0).permutation(data.y))
-    result = train(network, noise, Settings(max_epochs=50, learning_rate=rate, schedule="one_cycle"))
-    epochs, losses = result.history.n_epochs, result.history.validation_loss.mean(axis=1)
-    far = [end for end in range(20, epochs + 1) if losses[end - 4 : end + 1].min() > 1.3 * losses[: end + 1].min()]
-    assert far == ([epochs] if ends_early else [])
-    assert (epochs < 50) == ends_early
+@pytest.mark.parametrize("settings", [cycle(50, 8, 0.001), cycle(50, 8, 0.02), cycle(12, 2, 0.02), cycle(5, 1, 0.02)])
+def test_one_cycle_ends_when_rows_are_known_by_heart_and_others_badly(mode, settings):
+    """For a tenth of all epochs, or two: validation losses far above the best, and training losses below it."""
+    result = train(*twins.nothing_but_noise(*mode), settings)
+    last, most = result.history.n_epochs, settings.max_epochs
+    losses, training = (each.mean(axis=1) for each in (result.history.validation_loss, result.history.training_loss))
+    lately = max(2, most // 10)
+    by_heart = [
+        end
+        for end in range(math.ceil(0.4 * most), min(last + 1, most))
+        if losses[end - lately + 1 : end + 1].min() > 1.3 * losses[: end + 1].min()
+        and training[end - lately : end].max() < losses[: end + 1].min()
+    ]
+    assert by_heart == ([last] if last < most else [])
     assert result.validation_loss <= result.forest_loss
+
+
+def test_a_block_that_nobody_judges_does_not_keep_others_from_ending():
+    network, data = twins.nothing_but_noise()
+    whole = train(network, data, cycle(50, 8, 0.02)).history.n_epochs
+    rows = [data.validation.of(block) for block in range(network.n_blocks)]
+    rows[1] = tuple(part[:0] for part in rows[1])
+    partly = replace(data, validation=BlockRows.own(*zip(*rows, strict=True)))
+    assert whole < 50
+    assert train(network, partly, cycle(50, 8, 0.02)).history.n_epochs < 50
+
+
+@pytest.mark.parametrize("rate", [0.05, 0.2])
+def test_steps_that_are_too_large_for_a_while_are_not_taken_for_noise(rate):
+    """Losses rise with the learning rate, of rows that are learnt from, too, and fall with it."""
+    network, data = case(n_rows=400)
+    y = np.exp(2 * np.clip(np.nan_to_num(data.X[:, :1]), -2, 2)) * np.ones((1, data.y.shape[1]))
+    settings = Settings(max_epochs=40, learning_rate=rate, schedule="one_cycle")
+    history = train(network, replace(data, y=y / y.std()), settings).history
+    assert history.n_epochs == 40
 
 
 @every_mode

@@ -89,7 +89,7 @@ class Checkpoint:
         if arrays.keys() != {name for name, value in vars(state).items() if isinstance(value, np.ndarray)}:
             raise CheckpointError(f"{self.path} was written by another version; delete it to start anew")
         for name, array in arrays.items():
-            if name != "start":  # shared with the network
+            if name != "start":  # it is there already
                 setattr(state, name, array)
         state.epoch = int(metadata["epoch"])
 

@@ -33,8 +33,8 @@ class Settings:
         The learning rate over the epochs: as it is; falling to 0; rising for the first 30% of the time, then falling to
         0; or so again and again in up to five cycles, the first four each twice as long as the one before, the last
         with two thirds of all epochs. One cycle ends early when it has learnt the noise by heart: when, after 40% of
-        the time, validation losses have been far above the best for a while. Cycles end when two of them are no better
-        than those before.
+        the time, validation losses have been far above the best for a while, and training losses below it. Cycles end
+        when two of them are no better than those before.
     betas, epsilon : floats
         Of Adam.
     weight_decay : float
@@ -69,8 +69,9 @@ class Settings:
             value = getattr(self, name)
             if value is None and name == "n_iter_no_change":
                 continue
-            if not isinstance(value, (int, np.integer)) or value < (0 if name == "max_epochs" else 1):
-                raise InvalidParameterError(f"{name} must be a positive whole number, got {value!r}")
+            least = 0 if name == "max_epochs" else 1
+            if not isinstance(value, (int, np.integer)) or value < least:
+                raise InvalidParameterError(f"{name} must be a whole number of at least {least}, got {value!r}")
         if self.rates.shape != (3,) or not np.isfinite(self.rates).all() or (self.rates < 0).any():
             raise InvalidParameterError(
                 f"learning_rate must be a number of at least 0, or three for the layers, got {self.learning_rate!r}"
@@ -108,17 +109,6 @@ class Settings:
             return (self.max_epochs,)
         ends = {max(1, round(self.max_epochs * part / sum(_CYCLES))) for part in accumulate(_CYCLES)}
         return tuple(sorted({min(end, self.max_epochs) for end in ends}))
-
-    @property
-    def sees_noise_after(self) -> int | None:
-        """The number of epochs after which a single cycle may have learnt the noise by heart; of others None.
-
-        Examples
-        --------
-        >>> Settings(max_epochs=100, schedule="one_cycle").sees_noise_after
-        40
-        """
-        return math.ceil(0.4 * self.max_epochs) if self.schedule == "one_cycle" else None
 
     def factors_of(self, epoch: int) -> tuple[float, float]:
         """Return what the learning rate is multiplied with when an epoch, counted from 0, begins and when it ends."""

@@ -10,16 +10,16 @@ from neuralforest.network import ForestNetwork
 from neuralforest.training.history import History
 from neuralforest.training.settings import Settings
 
+_SOONEST = 0.4  # of all epochs: before, the learning rate is high, and losses may come down with it
 _FAR_ABOVE = 1.3  # times the best loss: later epochs were better by 0.01% then, in the mean of 73 sets
+_LATELY = 0.1  # of all epochs
 
 
 @dataclass(eq=False)
 class State:
     """Parameters, the optimiser's moments, the best parameters so far, and the losses on record.
 
-    Arrays are changed in place. `patience` is the number of epochs without improvement that a block may have, or 0;
-    `cycle_ends` are the numbers of epochs after which cycles of the learning rate end; after `sees_noise_after` of
-    them, if that is a number, training stops where it has learnt the noise by heart.
+    Arrays are changed in place.
     """
 
     parameters: NDArray[np.float32]
@@ -38,9 +38,7 @@ class State:
     training_loss: NDArray[np.float64]  # (max_epochs, blocks), NaN where not trained
     validation_loss: NDArray[np.float64]  # (max_epochs + 1, blocks)
     seconds: NDArray[np.float64]  # (max_epochs,)
-    patience: int = 0
-    cycle_ends: tuple[int, ...] = ()
-    sees_noise_after: int | None = None
+    settings: Settings
     epoch: int = 0
     interrupted: bool = False
 
@@ -69,9 +67,7 @@ class State:
             training_loss=np.full((epochs, n), np.nan),
             validation_loss=np.full((epochs + 1, n), np.nan),
             seconds=np.zeros(epochs),
-            patience=settings.n_iter_no_change or 0,
-            cycle_ends=settings.cycle_ends,
-            sees_noise_after=settings.sees_noise_after,
+            settings=settings,
         )
 
     @property
@@ -103,24 +99,30 @@ class State:
         broken = active & ~(np.isfinite(training) & np.isfinite(validation))
         self.diverged |= broken
         self.stopped |= broken
-        if self.patience:
-            self.stopped |= self.epoch - self.best_epoch >= self.patience
-        if self.epoch in self.cycle_ends[2:]:
+        if self.settings.n_iter_no_change:
+            self.stopped |= self.epoch - self.best_epoch >= self.settings.n_iter_no_change
+        if self.epoch in self.settings.cycle_ends[2:]:
             self.stopped |= not self._last_two_cycles_helped()
-        if self.sees_noise_after is not None and self.epoch >= self.sees_noise_after:
+        if self.settings.schedule == "one_cycle" and self.epoch >= _SOONEST * self.settings.max_epochs:
             self.stopped |= self._has_learnt_noise()
 
     def _last_two_cycles_helped(self) -> bool:
         """Return whether the best epochs of the two cycles that end here are better, in the mean, than all before."""
-        begin = self.cycle_ends[self.cycle_ends.index(self.epoch) - 2]
+        ends = self.settings.cycle_ends
+        begin = ends[ends.index(self.epoch) - 2]
         losses = self.validation_loss[: self.epoch + 1, ~self.stopped]
         return bool(losses[begin + 1 :].min(axis=0).sum() < losses[: begin + 1].min(axis=0).sum())
 
     def _has_learnt_noise(self) -> bool:
-        """Return whether losses, in the mean over blocks, have been far above the best for a tenth of all epochs."""
-        losses = self.validation_loss[: self.epoch + 1, ~self.stopped].sum(axis=1)
-        lately = max(2, len(self.seconds) // 10)
-        return bool(losses[-lately:].min() > _FAR_ABOVE * losses.min())
+        """Return whether rows that are learnt from are known better lately than others ever were, and others far worse.
+
+        In the mean over blocks. Steps that are too large make both losses rise, and they come down with the rate.
+        """
+        lately = max(2, int(_LATELY * self.settings.max_epochs))
+        training = self.training_loss[: self.epoch, ~self.stopped].sum(axis=1)[-lately:]
+        validation = self.validation_loss[: self.epoch + 1, ~self.stopped].sum(axis=1)
+        best = validation.min()
+        return bool(validation[-lately:].min() > _FAR_ABOVE * best and training.max() < best)
 
     def _keep_better(
         self,
