@@ -42,7 +42,7 @@ def test_sharpness_is_one_over_the_spread_of_the_rows_that_arrive(seed, missing,
     y = np.nansum(X / size, axis=1) + rng.normal(size=80)
     forest = RandomForestRegressor(3, max_leaf_nodes=int(rng.integers(2, 30)), random_state=seed).fit(X, y)
     network = nf.convert(forest)
-    center, scale = center_and_spread(X, np.ones(80))
+    center, scale = center_and_spread(X)
     found = cell_sharpness(network, network.check_X(X), center, scale)
     order = np.lexsort((-network.ensemble.end, network.ensemble.begin, network.ensemble.tree_of_split))
     np.testing.assert_allclose(found[order], twin(forest, X, center, scale), rtol=1e-4)

@@ -8,6 +8,7 @@ import scipy.sparse
 import scipy.special
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
+import neuralforest as nf
 from neuralforest.estimators import forests
 from neuralforest.estimators.parameters import enough_epochs
 from neuralforest.training import BlockRows, TrainingData
@@ -72,6 +73,16 @@ def test_heavy_rows_are_predicted_better(validation):
     model = small(validation=validation).fit(X, y, sample_weight=np.where(heavy, 20.0, 1.0))
     error = (model.predict(X) - y) ** 2
     assert error[heavy].mean() < error[~heavy].mean() / 5
+
+
+@VALIDATION
+def test_where_nothing_is_known_heavy_rows_decide_the_mean(validation):
+    """In a forest that draws rows by their weight as in one that is given weights."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(600, 2)), rng.normal(size=600)
+    weight = np.where(y > 0, 10.0, 0.1)
+    model = nf.NeuralForestRegressor(max_epochs=10, validation=validation, random_state=0).fit(X, y, weight)
+    assert model.predict(X).mean() == pytest.approx(np.average(y, weights=weight), abs=0.05)
 
 
 def test_class_weights_are_weights_of_rows():

@@ -114,7 +114,7 @@ def test_auto_holds_rows_out_when_a_fitted_forest_has_seen_others():
 @settings(max_examples=100, deadline=None)
 def test_units_are_mean_and_standard_deviation_of_numbers_of_any_size(column, factor):
     values = np.array(column)
-    center, spread = center_and_spread(values[:, None] * factor, np.ones(len(values)))
+    center, spread = center_and_spread(values[:, None] * factor)
     assert center[0] / factor == pytest.approx(values.mean(), rel=1e-9, abs=1e-9)
     if np.ptp(values) > 0:
         assert spread[0] / factor == pytest.approx(values.std(), rel=1e-6)

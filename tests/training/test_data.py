@@ -47,11 +47,18 @@ def test_validation_needs_a_row():
         make(slice(0, 5), slice(5, 5))
 
 
-def test_learnt_rows_have_the_mean_weight_of_the_blocks_that_learn_from_them():
+def test_learnt_rows_weigh_what_they_weigh_in_all_blocks_together():
+    """A forest draws heavy rows into more trees, so that a mean over the trees that have a row would not know."""
     own = BlockRows.own([np.array([5, 1]), np.array([5, 7])], [np.array([1.0, 2.0]), np.array([3.0, 0.0])])
     X, y = random_rows(random_ensemble(), 10)
     rows, weight = TrainingData(X, y, own, BlockRows.shared(np.arange(3), np.ones(3), 2)).learnt
-    assert (rows.tolist(), weight.tolist()) == ([1, 5], [2.0, 2.0])
+    assert (rows.tolist(), weight.tolist()) == ([1, 5], [2.0, 4.0])
+
+
+def test_weights_that_are_0_in_single_precision_are_no_rows():
+    tiny = np.array([1.0, 1e-50])
+    assert BlockRows.shared(np.arange(2), tiny, 2).of(1)[0].tolist() == [0]
+    assert BlockRows.own([np.arange(2)], [tiny]).of(0)[0].tolist() == [0]
 
 
 def test_targets_of_a_regression_are_scaled_and_classes_are_not():

@@ -108,7 +108,7 @@ def _convert(forest: Any, X: NDArray[np.float64], y: NDArray[Any], X_test: NDArr
     """Rewrite the forest, and soften it, and say how far each is from it."""
     network = convert(forest)
     rows = network.check_X(X)
-    center, scale = center_and_spread(rows, np.ones(len(rows)))
+    center, scale = center_and_spread(rows)
     sharpness = cell_sharpness(network, rows, center, scale)
     units = (y.mean(), y.std()) if network.classes is None else (0.0, 1.0)
     soft = network.soften(

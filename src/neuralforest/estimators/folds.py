@@ -34,7 +34,7 @@ class Task(NamedTuple):
 
     def numbers(self) -> tuple[NDArray[np.float64], float, float]:
         """Return numbers to predict in units of their spread, (rows,), their centre and their spread."""
-        (center,), (scale,) = center_and_spread(self.data.y[self.split.fit], np.ones(len(self.split.fit)))
+        (center,), (scale,) = center_and_spread(self.data.y[self.split.fit])
         return (self.data.y[:, 0] - center) / scale, center, scale
 
 

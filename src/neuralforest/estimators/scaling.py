@@ -49,9 +49,9 @@ def measured_units(
 
 
 def center_and_spread(
-    columns: NDArray[np.floating], weight: NDArray[np.float64]
+    columns: NDArray[np.floating], weight: NDArray[np.float64] | None = None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return mean and standard deviation of each column, over the rows of positive weight and without NaN.
+    """Return mean and standard deviation of each column, over the rows of positive weight, or all, and without NaN.
 
     A column that does not vary has its size as its spread, or 1.
 
@@ -61,7 +61,7 @@ def center_and_spread(
     >>> center_and_spread(np.array([[1.0, 5.0], [3.0, 5.0], [9.0, 9.0]]), np.array([1.0, 1.0, 0.0]))
     (array([2., 5.]), array([1., 5.]))
     """
-    used = weight > 0
+    used = slice(None) if weight is None else weight > 0
     center, spread = np.zeros(columns.shape[1]), np.ones(columns.shape[1])
     for number in range(columns.shape[1]):  # one at a time: no second table in memory
         column = columns[used, number].astype(np.float64)

@@ -23,18 +23,18 @@ class BlockRows:
     @classmethod
     def shared(cls, row: NDArray[np.integer], weight: NDArray[np.floating], n_blocks: int) -> "BlockRows":
         """Give every block the same rows; rows of weight 0 are left out."""
-        row, weight = row[weight > 0], weight[weight > 0]
-        begin, end = np.zeros(n_blocks, np.int64), np.full(n_blocks, len(row), np.int64)
-        return cls(row.astype(np.int32), weight.astype(np.float32), begin, end)
+        one = cls.own([row], [weight])
+        return replace(one, begin=np.repeat(one.begin, n_blocks), end=np.repeat(one.end, n_blocks))
 
     @classmethod
     def own(cls, rows: Sequence[NDArray[np.integer]], weights: Sequence[NDArray[np.floating]]) -> "BlockRows":
         """Give every block rows of its own; rows of weight 0 are left out."""
-        kept = [weight > 0 for weight in weights]
+        single = [weight.astype(np.float32) for weight in weights]  # in which the smallest weights are 0, too
+        kept = [weight > 0 for weight in single]
         ends = np.cumsum([keep.sum() for keep in kept], dtype=np.int64)
         return cls(
             np.concatenate([row[keep] for row, keep in zip(rows, kept, strict=True)]).astype(np.int32),
-            np.concatenate([weight[keep] for weight, keep in zip(weights, kept, strict=True)]).astype(np.float32),
+            np.concatenate([weight[keep] for weight, keep in zip(single, kept, strict=True)]),
             np.concatenate([[0], ends[:-1]]).astype(np.int64),
             ends,
         )
@@ -85,9 +85,9 @@ class TrainingData:
 
     @property
     def learnt(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """The rows that any block learns from, and what each weighs in the mean of these blocks."""
-        rows, place, counts = np.unique(self.fit.row, return_inverse=True, return_counts=True)
-        return rows.astype(np.int64), np.bincount(place, self.fit.weight) / counts
+        """The rows that any block learns from, and what each weighs in all of them together."""
+        rows, place = np.unique(self.fit.row, return_inverse=True)
+        return rows.astype(np.int64), np.bincount(place, self.fit.weight).astype(np.float64)
 
     def scaled_y(self, network: ForestNetwork) -> NDArray[np.float64]:
         """Return the targets in the units that the network is trained in."""

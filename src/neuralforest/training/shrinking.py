@@ -18,7 +18,7 @@ from neuralforest.training.steady_mean import steady_mean
 
 STEPS = 10
 """From shrinking as much as is wanted to not at all."""
-_LEAST = 0.01  # of what was said is left, so that the order of predictions stays
+_LEAST = 0.01  # of what was said is left, so that predictions still differ
 
 
 def shrink(

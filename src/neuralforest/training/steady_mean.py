@@ -38,9 +38,11 @@ def steady_mean(y: NDArray[np.float64], weight: NDArray[np.floating] | None = No
     array([50.])
     """
     counts = np.ones(len(y)) if weight is None else weight.astype(np.float64)
-    part = counts / counts.max() / (counts / counts.max()).sum()  # in two steps: their sum might be infinite
+    counts /= counts.max()  # their sum might be infinite
+    part = counts / counts.sum()
     limits = ((-_limit(-column, part), _limit(column, part)) for column in y.T)
-    return np.array([part @ np.clip(column, *ends) for column, ends in zip(y.T, limits, strict=True)])
+    means = [(part * np.clip(column, *ends)).sum() for column, ends in zip(y.T, limits, strict=True)]
+    return np.array(means)  # not products of vectors, whose rounding varies with the number of threads
 
 
 def _limit(y: NDArray[np.float64], part: NDArray[np.float64]) -> float:
@@ -52,5 +54,5 @@ def _limit(y: NDArray[np.float64], part: NDArray[np.float64]) -> float:
     """
     order = np.argsort(-y, kind="stable")
     cut, sums = np.cumsum(part[order]), np.cumsum((part * y)[order])
-    rest = 1.0 / (part @ part) - 1.0  # of each unit that is cut off, its part is taken from the mean too
+    rest = 1.0 / (part**2).sum() - 1.0  # of each unit that is cut off, its part is taken from the mean too
     return float(((sums[-1] + rest * sums) / (1.0 + rest * cut)).max())
