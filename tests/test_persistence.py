@@ -314,6 +314,14 @@ def test_a_file_of_format_5_is_read_for_ever():
     np.testing.assert_array_equal(model.predict(1e3 * rows), model.predict(1e6 * rows))  # the range ends before
 
 
+def test_a_file_of_format_6_is_read_for_ever():
+    folder = Path(__file__).parent / "models"
+    expected = json.loads((folder / "format-6.json").read_text())
+    network = nf.load(folder / "format-6-network.nforest")
+    assert [(each.share, each.stopgap) for each in network.companions] == [(0.5, True), (0.25, False)]
+    np.testing.assert_allclose(network.predict(np.array(expected["X"])), expected["prediction"], rtol=1e-5)
+
+
 def test_a_network_of_an_earlier_file_has_no_range():
     soft = nf.load(Path(__file__).parent / "models" / "format-4-regressor.nforest").network_.soft
     assert (soft.low == -1e30).all()
@@ -513,7 +521,7 @@ HOSTILE = {
         lambda: raw('"neuralforest":"{}"},' + ",".join(f'"{i}":0' for i in range(129)) + "}"),
         "128 arrays",
     ),
-    "the next format": (lambda: forged(network(), format=6), "reads formats up to 5: upgrade neuralforest"),
+    "the next format": (lambda: forged(network(), format=7), "reads formats up to 6: upgrade neuralforest"),
     "a format of 0": (lambda: forged(network(), format=0), "must be from 1"),
     "an unknown kind": (
         lambda: forged(network(), kind="os.system"),

@@ -81,10 +81,18 @@ class Companion:
         For the same features and targets as the network's. Trees say numbers or, by any link, probabilities.
     share : float
         Between 0 and 1. What all companions leave is the network's.
+    stopgap : bool
+        Whether it is a line that only stands in for a network which knows nothing, and leaves when that goes on to
+        learn from other rows.
     """
 
     source: TreeEnsemble | Linear
     share: float
+    stopgap: bool = False
+
+    def __post_init__(self) -> None:
+        if self.stopgap and not isinstance(self.source, Linear):
+            raise InvalidParameterError(f"a stopgap must be a linear function, got {type(self.source).__name__}")
 
     def __str__(self) -> str:
         if isinstance(self.source, Linear):

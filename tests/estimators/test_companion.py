@@ -99,6 +99,24 @@ def test_who_says_more_than_he_knows_is_mixed_with_a_careful_line(knows, mixed_i
     assert companion._affordable_share(network, 1.0, own, line, better, data, loss) == 0.0
 
 
+def test_a_share_is_as_large_as_the_loss_of_trees_allows():
+    X, y = patches()
+    network = fitted(companion=None).network_
+    rows = BlockRows.shared(np.arange(len(y)), np.ones(len(y)), network.n_blocks)
+    data = TrainingData(X.astype(np.float32), y[:, None], rows, rows)
+    loss = resolve_loss("auto", None, network.ensemble)
+    own, other = (judged(y + error, 0.0) for error in (0.0, 1.0))  # the loss is the share squared
+    limit = judged(y + 0.55, 0.0)
+    share = companion._affordable_share(network, 0.9, own, other, limit, data, loss)
+    assert share == pytest.approx(0.54)  # 0.9 x 0.6: with a tenth of 0.9 more it would be too large
+
+
+def test_only_a_line_can_be_a_stopgap():
+    trees = fitted(companion=None).network_.ensemble
+    with pytest.raises(InvalidParameterError, match=r"^a stopgap must be a linear function, got TreeEnsemble$"):
+        Companion(trees, 0.5, stopgap=True)
+
+
 @pytest.mark.parametrize("labels", [("no", "yes"), ("a", "b", "c")])
 def test_boosted_trees_beside_a_classifier_say_probabilities(labels, tmp_path):
     """They are the five models with their scores averaged, before the link."""

@@ -40,9 +40,11 @@ def test_missing_values_count_as_the_mean_and_one_number_says_nothing():
     X[:, 1] = 5.0
     X[::7, 0] = np.nan
     line = careful_line(X, y[:, None])
-    filled = np.where(np.isnan(X), np.nanmean(X, axis=0), X)
+    filled, known = np.where(np.isnan(X), np.nanmean(X, axis=0), X), ~np.isnan(X[:, 0])
     assert line.slope[1] == 0.0
     assert_allclose(line.output(X), line.output(filled))
+    alone = LinearRegression().fit(X[known, :1], y[known])
+    assert_allclose(line.slope[0] / line.scale[0], alone.coef_ / 4)  # of three features and the mean
     assert_allclose(line.output(np.array([[1e9, 0.0, 0.0]])), line.output(np.array([[np.nanmax(X[:, 0]), 0.0, 0.0]])))
 
 
@@ -70,9 +72,35 @@ def test_where_network_and_others_know_nothing_a_careful_line_speaks():
     model = nf.NeuralForestRegressor(max_epochs=20, random_state=0).fit(X, y)
     (only,) = model.network_.companions
     assert isinstance(only.source, Linear)
-    assert only.share == pytest.approx(0.99)
+    assert only.stopgap
+    assert only.share == pytest.approx(0.95)
     assert_array_equal(only.source.slope, careful_line(X.astype(np.float32), y[:, None]).slope)
     assert np.std(model.predict(X)) < 0.1
+    assert model.validation_loss_ <= model.forest_loss_
+
+
+@pytest.mark.parametrize("again", ["partial_fit", "warm_start"])
+def test_a_line_that_stands_in_leaves_when_the_network_learns_from_other_rows(again, tmp_path):
+    X, y = rows(300, 8, weight=0.0, seed=3)
+    model = nf.NeuralForestRegressor(max_epochs=20, random_state=0, warm_start=True).fit(X, y)
+    nf.save(model, tmp_path / "model.nforest")
+    model = nf.load(tmp_path / "model.nforest")
+    assert [each.stopgap for each in model.network_.companions] == [True]
+    news = 3 * X[:, 0]
+    if again == "partial_fit":
+        model.partial_fit(X, news, n_epochs=60)
+    else:
+        model.fit(X, news)
+        assert model.validation_loss_ < 0.2 * np.var(news) / model.network_.soft.output_scale[0] ** 2
+    assert not model.network_.companions
+    assert np.mean((model.predict(X) - news) ** 2) < 0.1 * np.var(news)
+
+
+def test_it_stays_while_the_network_goes_on_with_the_same_rows():
+    X, y = rows(300, 8, weight=0.0, seed=3)
+    model = nf.NeuralForestRegressor(max_epochs=20, random_state=0, warm_start=True).fit(X, y)
+    before = model.network_.companions
+    assert model.fit(X, y).network_.companions == before
     assert model.validation_loss_ <= model.forest_loss_
 
 

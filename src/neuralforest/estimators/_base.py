@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from neuralforest.companion import Companion
 from neuralforest.convert import convert
 from neuralforest.estimators import companion as companions
 from neuralforest.estimators import forests, scaling
@@ -133,10 +134,10 @@ class NeuralForest(BaseEstimator):
     ) -> Self:
         """Go on training the network on new rows; the forest stays as it is, and so do its companions.
 
-        A tree that was kept as it was, because its network was no better, is trained along, and gives way to its
-        network once that is the better one on the new rows. Features keep the range of the rows of `fit`. `history_`
-        becomes that of this call; validation scores and the errors behind prediction intervals stay those of `fit`.
-        When nothing has been fitted yet, this is `fit`.
+        Only a line that stood in for a network which knew nothing leaves. A tree that was kept as it was, because its
+        network was no better, is trained along, and gives way to its network once that is the better one on the new
+        rows. Features keep the range of the rows of `fit`. `history_` becomes that of this call; validation scores and
+        the errors behind prediction intervals stay those of `fit`. When nothing has been fitted yet, this is `fit`.
 
         Parameters
         ----------
@@ -159,7 +160,7 @@ class NeuralForest(BaseEstimator):
             settings = replace(settings, schedule="constant", n_iter_no_change=None)
             with reporting(self.callback, self.verbose, n_epochs) as callback:
                 trained = self._train(self.network_.with_companions(), data, settings, callback, keep_last=True)
-            self.network_ = trained.network.with_companions(self.network_.companions)
+            self.network_ = trained.network.with_companions(self._without_stopgap())
             self.history_ = trained.history
             self._after_partial_fit(data)
             return self
@@ -238,12 +239,22 @@ class NeuralForest(BaseEstimator):
         beside, alone = self.network_.companions, self.network_.with_companions()
         with reporting(self.callback, self.verbose, settings.max_epochs) as callback:
             trained = self._train(alone, data, settings, callback, self._checkpoint(f".{before.n_epochs}"))
-        if beside and self._beside is not None and self._beside.digest == companions.digest_of(data):
+        if self._beside is None or self._beside.digest != companions.digest_of(data):
+            beside = self._without_stopgap()
+        elif beside:
             judged = companions.mixed(trained.judged, self._beside.judged, 1 - self.network_.own_share)
             loss = guard.judged_loss(trained.network, judged, data, self._resolved_loss(trained.network))
             trained = trained._replace(judged=judged, validation_loss=loss)
         network, history = trained.network.with_companions(beside), before.followed_by(trained.history)
         return self._keep(trained._replace(network=network, history=history), data, started)
+
+    def _without_stopgap(self) -> tuple[Companion, ...]:
+        """Return the companions that stay when the network learns from other rows."""
+        beside = self.network_.companions
+        if not any(each.stopgap for each in beside):
+            return beside
+        self._beside = None  # what all of them said
+        return tuple(each for each in beside if not each.stopgap)
 
     def _settings(self, seed: int, data: TrainingData) -> Settings:
         enough = self.max_epochs == "auto"

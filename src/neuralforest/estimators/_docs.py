@@ -37,9 +37,10 @@ max_epochs : int or "auto"
 companion : {{"auto", None}}
     "auto" puts others beside the network of the default forest, which are not trained, and gives each the share of the
     prediction that is best on rows it has not seen, often none: deep trees, boosted trees and, for numbers, a linear
-    function, a careful one where nobody knows anything. A forest that was given stays alone, as do several targets,
-    weights and other losses than the usual, and a fit that a callback or Ctrl-C ended. Companions stay as they are in
-    `partial_fit`: for a stream of new rows, None is better, which turns them off.
+    function, or a careful one where others say more than they know. A forest that was given stays alone, as do several
+    targets, weights and other losses than the usual, and a fit that a callback or Ctrl-C ended. Companions stay as they
+    are in `partial_fit`, but for a line that stands in for a network which knows nothing: for a stream of new rows,
+    None is better, which turns them off.
 weight_decay : float
     Pull towards the weights that the trees gave.
 loss : {losses}

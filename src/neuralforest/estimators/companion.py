@@ -1,7 +1,11 @@
-"""Companions beside a network: each gets the share of the prediction that suits rows which neither has seen."""
+"""Companions beside a network: each gets the share of the prediction that suits rows which neither has seen.
+
+But for a careful line, which learns from them as the mean of a target does, and costs as little.
+"""
 
 import hashlib
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -19,7 +23,7 @@ from neuralforest.training.steady_mean import steady_mean
 
 _LEAST = 0.05  # a smaller share is not worth the memory
 _FEWEST_ROWS = 10  # that can tell which of two is better
-_MOST = 0.95  # so that what deep trees call impossible stays possible
+_MOST = 0.95  # so that what deep trees call impossible stays possible, and a network can still be heard
 _SURE = 1.0  # standard errors that a share must be above 0
 _SURE_OF_ITSELF = 2.0  # the same beside the mean of the target: who knows nothing does not help by chance
 _SURE_OF_CLASSES = 2.0  # shares are the best ones for squared errors, and log loss punishes more
@@ -54,7 +58,7 @@ def choose(
     own : Judged
         What the network says on validation rows.
     """
-    (learnt, _), before = data.learnt, guard.validation_output(guard.all_hard(network), data)
+    learnt, before = data.learnt[0], guard.validation_output(guard.all_hard(network), data)
     mean = _known(own, np.tile(steady_mean(data.y[learnt]), (len(own.row), 1)))
     said, left = own, [each for each in candidates if best_share(mean, each.judged, data.y, _SURE_OF_ITSELF)]
     chosen: list[Companion] = []
@@ -63,12 +67,13 @@ def choose(
         line = lines.careful_line(data.X[learnt], data.y[learnt])
         careful = _known(own, line.output(data.X[own.row]))
         if share := _affordable_share(network, wanted, own, careful, before, data, loss):
-            said, chosen, beside = mixed(own, careful, share), [Companion(line, share)], careful
+            said, beside = mixed(own, careful, share), careful
+            chosen = [Companion(line, share, stopgap=not network.hard.all())]  # trees that stay do not learn
     while offers := _offers(network, said, left, data, loss):
         _, place, share = min(offers)
         candidate = left.pop(place)
         said = mixed(said, candidate.judged, share)
-        chosen = [Companion(other.source, (1 - share) * other.share) for other in chosen]
+        chosen = [replace(other, share=(1 - share) * other.share) for other in chosen]
         chosen.append(Companion(candidate.source, share))
         total = sum(other.share for other in chosen)
         beside = candidate.judged if beside is None else mixed(beside, candidate.judged, share / total)
@@ -86,14 +91,15 @@ def _known(own: Judged, output: NDArray[np.float64]) -> Judged:
 
 
 def _wanted_share_of_a_line(network: ForestNetwork, own: Judged, data: TrainingData, loss: Loss) -> float:
-    """Return how much of the prediction should be left to a careful line, where network or trees know nothing.
+    """Return how much of the prediction should be left to a careful line, where others say more than they know.
 
-    A network that says more than it knows has been shrunk already, to next to nothing if it knows nothing; trees that
-    were kept have not.
+    A network has been shrunk by then, if features are standardised: its slope is near 1, unless it knows nothing. Trees
+    that were kept have not.
     """
     if loss.name != "squared_error" or network.soft is None:
         return 0.0
-    return float(1.0 - shrink_factors(network, own, data)[0])
+    (factor,) = shrink_factors(network, own, data)
+    return float(min(1.0 - factor, _MOST))
 
 
 def _affordable_share(

@@ -22,7 +22,7 @@ _ONE_THREAD = threading.Lock()  # limits of threads hold for the whole process
 def ridge_regression(folds: Folds) -> Candidate:
     """Fit ridge regressions on the folds, and take their mean."""
     rows = np.concatenate(folds.unseen)
-    center, scale = center_and_spread(folds.X[rows], np.ones(len(rows)))
+    center, scale = center_and_spread(folds.X[rows])
     low, high = ends(folds.X[rows], center)
     slopes, intercepts = [], []
     with _ONE_THREAD, threadpool_limits(1, "blas"):  # so that the digits do not depend on the number of threads
@@ -57,11 +57,12 @@ def careful_line(X: NDArray[np.floating], y: NDArray[np.float64]) -> Linear:
     >>> careful_line(X, y).output(X).ravel()  # half of the way from 13 to the line
     array([11.5, 12.5, 13.5, 14.5])
     """
-    weight = np.ones(len(X))
-    (center, scale), (level, unit) = center_and_spread(X, weight), center_and_spread(y, weight)
+    (center, scale), (level, unit) = center_and_spread(X), center_and_spread(y)
     low, high = ends(X, center)
     deviation, slope = (y - level) / unit, np.zeros((X.shape[1], y.shape[1]))
     for feature in range(X.shape[1]):  # not a product of matrices, whose rounding varies with the number of threads
-        seen = np.nan_to_num((X[:, feature].astype(np.float64) - center[feature]) / scale[feature])
-        slope[feature] = unit * (seen[:, None] * deviation).mean(axis=0) / (X.shape[1] + 1)
+        seen = (X[:, feature].astype(np.float64) - center[feature]) / scale[feature]
+        known = ~np.isnan(seen)
+        if known.any():
+            slope[feature] = unit * (seen[known, None] * deviation[known]).mean(axis=0) / (X.shape[1] + 1)
     return Linear(low, high, center, scale, slope, steady_mean(y))

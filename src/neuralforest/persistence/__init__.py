@@ -33,8 +33,8 @@ from neuralforest.tabular import TableModel
 
 __all__ = ["FORMAT", "load", "save"]
 
-FORMAT = 5
-"""2: a network may have trees beside it; 3: several companions; 4: units of intervals; 5: ranges of features.
+FORMAT = 6
+"""2: trees beside a network; 3: several companions; 4: units of intervals; 5: ranges of features; 6: stopgaps.
 
 Files of all earlier formats are read.
 """

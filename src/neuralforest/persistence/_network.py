@@ -52,7 +52,7 @@ def _store_companion(companion: Companion, number: int, arrays: Arrays) -> str:
     arrays[prefix + "share"] = np.array([companion.share], np.float64)
     if isinstance(companion.source, Linear):
         arrays.update({prefix + name: getattr(companion.source, name) for name in _LINEAR})
-        return "linear"
+        return "stopgap" if companion.stopgap else "linear"
     _store_trees(companion.source, arrays, prefix)  # all else they have in common with the network's own
     return f"{companion.source.aggregation} {companion.source.link}"
 
@@ -103,14 +103,16 @@ def _restore_trees(arrays: ArrayFields, prefix: str = "") -> dict[str, Any]:
 
 def _restore_companion(kind: str, prefix: str, arrays: ArrayFields, e: TreeEnsemble) -> Companion:
     share = float(arrays.finite(prefix + "share", np.float64, (1,))[0])
-    if kind == "linear":
+    if kind in ("linear", "stopgap"):
         shapes = {"slope": (e.n_features, e.n_outputs), "intercept": (e.n_outputs,)}
         parts = {name: arrays.finite(prefix + name, np.float64, shapes.get(name, (e.n_features,))) for name in _LINEAR}
         with _refused():
-            return Companion(Linear(**parts), share)
+            return Companion(Linear(**parts), share, stopgap=kind == "stopgap")
     aggregation, _, link = kind.partition(" ")
     if aggregation not in _WORDS["aggregation"] or link not in _WORDS["link"]:
-        raise ModelFileError(f"a companion must be linear, or a mean or sum of trees and its link, got {kind!r:.80}")
+        raise ModelFileError(
+            f"a companion must be linear, a stopgap, or a mean or sum of trees and its link, got {kind!r:.80}"
+        )
     trees: dict[str, Any] = _restore_trees(arrays, prefix) | {"aggregation": aggregation, "link": link}
     with _refused():
         return Companion(dataclasses.replace(e, **trees), share)
