@@ -319,13 +319,15 @@ def test_a_file_of_format_6_is_read_for_ever():
     expected = json.loads((folder / "format-6.json").read_text())
     network = nf.load(folder / "format-6-network.nforest")
     assert [(each.share, each.stopgap) for each in network.companions] == [(0.5, True), (0.25, False)]
+    assert network.soft.spread.tolist() == [0.25, 1.0, 0.5, 0.75]
     np.testing.assert_allclose(network.predict(np.array(expected["X"])), expected["prediction"], rtol=1e-5)
 
 
-def test_a_network_of_an_earlier_file_has_no_range():
+def test_a_network_of_an_earlier_file_has_no_range_and_standardised_features():
     soft = nf.load(Path(__file__).parent / "models" / "format-4-regressor.nforest").network_.soft
     assert (soft.low == -1e30).all()
     assert (soft.high == 1e30).all()
+    assert (soft.spread == 1.0).all()
 
 
 def test_everything_that_models_are_made_of_is_stored():

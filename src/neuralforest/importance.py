@@ -16,10 +16,10 @@ def feature_importances(network: ForestNetwork) -> NDArray[np.float64]:
 
     A split's importance is the squared difference that it makes between what the leaves on its two sides say, in the
     mean over the training rows that reached it. It belongs to the split's own feature, or with full connectivity to all
-    features in proportion to the absolute weights of the unit. Trees of a forest count alike, boosted trees by what
-    they add, and companions by their shares, a linear function by its squared slopes. For the hard network of a
-    regression or Gini forest this is the forest's own mean decrease in impurity; a trained network has other weights
-    and other leaf values, and so other importances.
+    features in proportion to the absolute weights of the unit, each times the spread of its feature. Trees of a forest
+    count alike, boosted trees by what they add, and companions by their shares, a linear function by its squared
+    slopes. For the hard network of a regression or Gini forest this is the forest's own mean decrease in impurity; a
+    trained network has other weights and other leaf values, and so other importances.
 
     Examples
     --------
@@ -54,7 +54,8 @@ def _own_importances(network: ForestNetwork) -> NDArray[np.float64]:
             splits = slice(e.first_split[tree], e.first_split[tree + 1])
             leaves = slice(e.first_leaf[tree], e.first_leaf[tree + 1])
             own = slice(leaves.start - e.first_leaf[first], leaves.stop - e.first_leaf[first])
-            gains = _gains(value[own], e.weight[leaves], e.begin[splits], e.middle[splits], e.end[splits])
+            sums = e.weight[leaves, None] * (value[own] - value[own].mean(axis=0))
+            gains = split_gains(value[own], e.weight[leaves], sums, e.begin[splits], e.middle[splits], e.end[splits])
             decrease = gains @ belongs[splits.start - e.first_split[first] : splits.stop - e.first_split[first]]
             if e.aggregation == "mean" and decrease.sum() > 0:
                 decrease = decrease / decrease.sum()  # trees of a mean count alike, trees of a sum by what they add
@@ -75,21 +76,36 @@ def block_values(network: ForestNetwork, block: int) -> NDArray[np.float64]:
     return np.asarray(exponentials / exponentials.sum(axis=1, keepdims=True))
 
 
-def _gains(
+def split_gains(
     value: NDArray[np.float64],
     weight: NDArray[np.float64],
+    target: NDArray[np.float64],
     begin: NDArray[np.int32],
     middle: NDArray[np.int32],
     end: NDArray[np.int32],
 ) -> NDArray[np.float64]:
-    """Return for each split the between-children sum of squares of the leaf values, by differences of running sums."""
-    weights = np.concatenate([[0.0], np.cumsum(weight)])
-    centred = (value - value.mean(axis=0)) * weight[:, None]
-    sums = np.concatenate([np.zeros((1, value.shape[1])), np.cumsum(centred, axis=0)])
+    """Return what each split of a tree explains of a target, (splits,): how far its step goes along with the target.
+
+    With the rows that the tree was grown on, the squares that it explains; with others, less, and below 0 where they
+    say the opposite.
+
+    Parameters
+    ----------
+    value : (leaves, outputs)
+    weight : (leaves,)
+        Of the rows that the tree was grown on; they say how far the two sides of a split are from its mean.
+    target : (leaves, outputs)
+        The sum of a target, less its mean, over the rows in each leaf, of these rows or others.
+    begin, middle, end : (splits,)
+        Runs of leaves.
+    """
+    summed = weight[:, None], weight[:, None] * (value - value.mean(axis=0)), target
+    weights, sums, targets = (np.cumsum(np.vstack([np.zeros_like(each[:1]), each]), axis=0) for each in summed)
     left, right = weights[middle] - weights[begin], weights[end] - weights[middle]
     with np.errstate(invalid="ignore", divide="ignore"):  # leaves that no training row reached
-        step = (sums[middle] - sums[begin]) / left[:, None] - (sums[end] - sums[middle]) / right[:, None]
-        gains = left * right / (left + right) * (step**2).sum(axis=1)
+        step = (sums[middle] - sums[begin]) / left - (sums[end] - sums[middle]) / right
+        along = (targets[middle] - targets[begin]) * right - (targets[end] - targets[middle]) * left
+        gains = (step * along / (left + right)).sum(axis=1)
     return np.where(np.isfinite(gains), gains, 0.0)
 
 
@@ -101,5 +117,5 @@ def _shares(network: ForestNetwork, block: int) -> Any:
         features = e.feature[e.first_split[first] : e.first_split[last]]
         splits = np.arange(len(features))
         return scipy.sparse.csr_array((np.ones(len(features)), (splits, features)), (len(features), e.n_features))
-    absolute = abs(network.layers(block).W1.toarray())
+    absolute = abs(network.layers(block).W1.toarray()) * network.soft.spread
     return np.asarray(absolute / np.maximum(absolute.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny))

@@ -145,6 +145,7 @@ class ForestNetwork:
         scale: ArrayLike = 1.0,
         low: ArrayLike = -FAR,
         high: ArrayLike = FAR,
+        spread: ArrayLike = 1.0,
         output_center: ArrayLike = 0.0,
         output_scale: ArrayLike = 1.0,
         training: Training = "independent",
@@ -163,6 +164,8 @@ class ForestNetwork:
         low, high : floats or arrays (features,)
             In these units: what is outside is moved to the nearer end, so that rows far from all that the network was
             trained on are predicted as those at the border are. The default is no limit.
+        spread : float or array (features,)
+            How much features vary in these units. It changes no prediction; importances weigh weights by it.
         output_center, output_scale : floats or arrays (outputs,)
             As center and scale, for the target of a regression.
         training : "independent" or "joint"
@@ -182,6 +185,7 @@ class ForestNetwork:
             scale=scale,
             low=low,
             high=high,
+            spread=spread,
             output_center=output_center,
             output_scale=output_scale,
             training=training,

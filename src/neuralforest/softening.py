@@ -27,6 +27,8 @@ class Softening:
         Layer 1 sees (x - center) / scale, or the nearer of low and high where that is outside of them.
     low, high : float64 arrays (features,)
         In these units. Trees do not extrapolate, and between them a network does not either.
+    spread : float64 array (features,)
+        How much features vary in these units; who compares weights of different features needs it.
     output_center, output_scale : float64 arrays (outputs,)
         A prediction is output_center + output_scale * (what the network says).
     training : "independent" or "joint"
@@ -43,6 +45,7 @@ class Softening:
     scale: NDArray[np.float64]
     low: NDArray[np.float64]
     high: NDArray[np.float64]
+    spread: NDArray[np.float64]
     output_center: NDArray[np.float64]
     output_scale: NDArray[np.float64]
     training: Training
@@ -66,6 +69,7 @@ def softened(
     scale: ArrayLike,
     low: ArrayLike,
     high: ArrayLike,
+    spread: ArrayLike,
     output_center: ArrayLike,
     output_scale: ArrayLike,
     training: Training,
@@ -76,12 +80,13 @@ def softened(
     """Return trees with tanh in place of the steps of their splits and leaves; see `ForestNetwork.soften`."""
     contrast = _check_contrast(contrast)
     _check_mode(e, training, connectivity)
-    inputs = (("center", center), ("scale", scale), ("low", low), ("high", high))
+    inputs = (("center", center), ("scale", scale), ("low", low), ("high", high), ("spread", spread))
     outputs = (("output_center", output_center), ("output_scale", output_scale))
     units = {name: _per_column(name, value, e.n_features) for name, value in inputs}
     units |= {name: _per_column(name, value, e.n_outputs) for name, value in outputs}
-    if min(units["scale"].min(), units["output_scale"].min()) <= 0:
-        raise InvalidParameterError(f"scale and output_scale must be positive, got {scale!r} and {output_scale!r}")
+    for name, value in (("scale", scale), ("spread", spread), ("output_scale", output_scale)):
+        if not (units[name] > 0).all():
+            raise InvalidParameterError(f"{name} must be positive, got {value!r}")
     kept, fold = ((1.0, 1.0), contrast) if folded else (contrast, (1.0, 1.0))
     sharp = _per_column("sharpness", sharpness, e.n_splits, "splits") * fold[0]
     if not (sharp > 0).all():

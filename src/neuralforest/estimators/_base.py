@@ -311,7 +311,13 @@ class NeuralForest(BaseEstimator):
         """Train the network softened by each contrast, and return the best on validation, with its contrast."""
         pairs = contrast_pairs(self.contrast)
         units = scaling.measured_units(
-            network, data, table.weight, split.fit, self.standardize, self.contrast_unit == "cell"
+            network,
+            data,
+            table.weight,
+            split.fit,
+            standardize=self.standardize,
+            cells=self.contrast_unit == "cell",
+            full=self.connectivity == "full",
         )
         kept: tuple[Trained, tuple[float, float]] | None = None
         with reporting(self.callback, self.verbose, settings.max_epochs * len(pairs)) as callback:

@@ -54,7 +54,7 @@ validation_fraction : float
 n_iter_no_change : int, optional
     Stop training a network after this many epochs without a better validation loss.
 standardize : bool
-    Measure features{targets} in units of their spread; False keeps the raw units of the paper.
+    Measure features{targets} in units of their spread; False keeps the raw units of the paper.{relevance}
 folded : bool
     Multiply the weights by the contrasts instead of the activations' arguments, as the paper's authors did.
 bound : float, optional
@@ -97,6 +97,9 @@ _CLASS_WEIGHT = """class_weight : dict, "balanced" or None
     Weights of the classes, multiplied with the rows' weights.
 """
 
+_RELEVANCE = """ With full
+    connectivity, features of a forest whose splits say little of validation rows are made smaller, and learn slowly."""
+
 
 def with_parameters(cls: Class) -> Class:
     """Put the shared parameters and attributes into a class's docstring, before its examples."""
@@ -106,6 +109,7 @@ def with_parameters(cls: Class) -> Class:
         losses='{"auto", "log_loss"}' if classifier else '{"auto", "squared_error", "huber", "quantile"}',
         loss_parameter="Not used." if classifier else "Where the Huber loss becomes linear, or which quantile.",
         targets="" if classifier else " and target",
+        relevance="" if classifier else _RELEVANCE,
         units="" if classifier else ", in units of the target's variance",
     )
     if classifier:

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from neuralforest.estimators.relevance import relevance
 from neuralforest.exceptions import InvalidParameterError
 from neuralforest.network import ForestNetwork
 from neuralforest.softening import FAR
@@ -22,6 +23,7 @@ def measured_units(
     rows: NDArray[np.int64],
     standardize: bool,
     cells: bool,
+    full: bool,
 ) -> dict[str, NDArray[np.float64]]:
     """Return what `ForestNetwork.soften` is to be told of units, measured on the rows that are learnt from.
 
@@ -31,21 +33,28 @@ def measured_units(
         Take the spread of features and target as units, instead of the raw ones.
     cells : bool
         Make each split as sharp as its cell asks for; see `cell_sharpness`.
+    full : bool
+        The network is to have full connectivity. If it is a standardised one, for numbers and of a mean of trees,
+        features then count by their relevance.
     """
     rows = rows[weight[rows] > 0]
     X, y, weight = data.X[rows], data.y[rows], weight[rows]
-    units = {"center": np.zeros(X.shape[1]), "scale": np.ones(X.shape[1])}
-    if standardize:
-        units["center"], units["scale"] = center_and_spread(X, weight)
-        if network.classes is None:
-            units["output_center"], units["output_scale"] = center_and_spread(y, weight)
-    elif network.classes is None:
-        check_scaled_target(data.y)
+    center, spread = center_and_spread(X, weight)
+    units = {"center": center, "scale": spread}
+    if not standardize:
+        units = {"center": np.zeros_like(center), "scale": np.ones_like(spread)}
+    sharpness = cell_sharpness(network, X, **units) if cells else np.ones(network.ensemble.n_splits)
+    if standardize and full and network.classes is None and network.ensemble.aggregation == "mean":
+        factor = relevance(network, data)
+        units["scale"] = spread / factor
+        sharpness = sharpness / factor[network.ensemble.feature]  # the start stays what it is
     for name, end in zip(("low", "high"), ends(X, units["center"]), strict=True):
         units[name] = np.clip((end - units["center"]) / units["scale"], -FAR, FAR)
-    if cells:
-        units["sharpness"] = cell_sharpness(network, X, units["center"], units["scale"])
-    return units
+    if network.classes is None and standardize:
+        units["output_center"], units["output_scale"] = center_and_spread(y, weight)
+    elif network.classes is None:
+        check_scaled_target(data.y)
+    return units | {"sharpness": sharpness, "spread": spread / units["scale"]}
 
 
 def center_and_spread(

@@ -34,7 +34,7 @@ from neuralforest.tabular import TableModel
 __all__ = ["FORMAT", "load", "save"]
 
 FORMAT = 6
-"""2: trees beside a network; 3: several companions; 4: units of intervals; 5: ranges of features; 6: stopgaps.
+"""2: trees beside a network; 3: several companions; 4: units of intervals; 5: ranges of features; 6: spreads, stopgaps.
 
 Files of all earlier formats are read.
 """

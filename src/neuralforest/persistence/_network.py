@@ -32,7 +32,7 @@ def store_network(network: ForestNetwork, arrays: Arrays) -> dict[str, Any]:
     _store_trees(e, arrays)
     if soft is not None:
         arrays["contrast"] = np.array(soft.contrast, np.float64)
-        for name in ("center", "scale", "low", "high", "output_center", "output_scale", "parameters", "hard"):
+        for name in ("center", "scale", "low", "high", "spread", "output_center", "output_scale", "parameters", "hard"):
             arrays[name] = getattr(soft, name)
     rest = {
         "n_features": int(e.n_features),
@@ -143,8 +143,9 @@ def _restore_softening(fields: Fields, arrays: ArrayFields, e: TreeEnsemble) -> 
             contrast=(contrast[0], contrast[1]),
             center=arrays.finite("center", np.float64, (e.n_features,)),
             scale=arrays.finite("scale", np.float64, (e.n_features,), positive=True),
-            low=_restore_limit("low", arrays, np.full(e.n_features, -FAR)),
-            high=_restore_limit("high", arrays, np.full(e.n_features, FAR)),
+            low=_restore_newer("low", arrays, np.full(e.n_features, -FAR)),
+            high=_restore_newer("high", arrays, np.full(e.n_features, FAR)),
+            spread=_restore_newer("spread", arrays, np.ones(e.n_features), positive=True),
             output_center=arrays.finite("output_center", np.float64, (e.n_outputs,)),
             output_scale=arrays.finite("output_scale", np.float64, (e.n_outputs,), positive=True),
             parameters=arrays.finite("parameters", np.float32, (int(structure.first_parameter[-1]),)),
@@ -153,6 +154,8 @@ def _restore_softening(fields: Fields, arrays: ArrayFields, e: TreeEnsemble) -> 
         )
 
 
-def _restore_limit(name: str, arrays: ArrayFields, none: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return one end of the features' ranges, which files have from format 5 on."""
-    return arrays.finite(name, np.float64, none.shape) if name in arrays else none
+def _restore_newer(
+    name: str, arrays: ArrayFields, none: NDArray[np.float64], positive: bool = False
+) -> NDArray[np.float64]:
+    """Return an array that files have from some format on: ranges of features from 5, their spreads from 6."""
+    return arrays.finite(name, np.float64, none.shape, positive=positive) if name in arrays else none

@@ -190,7 +190,7 @@ def _center_and_spread(network: ForestNetwork, X: Any) -> tuple[NDArray[np.float
                 "the other features of a split are held: pass X"
             )
         return soft.center, None
-    return soft.center, soft.scale
+    return soft.center, soft.scale * soft.spread
 
 
 def leaf_values(network: ForestNetwork, tree: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

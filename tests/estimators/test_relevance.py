@@ -1,0 +1,141 @@
+"""Relevance: features that say nothing of unseen rows learn slowly, and the start of a network stays what it is."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.tree import DecisionTreeRegressor
+
+import neuralforest as nf
+from neuralforest.estimators import scaling
+from neuralforest.estimators.relevance import _explained, relevance
+from neuralforest.importance import feature_importances
+from neuralforest.training import BlockRows, TrainingData
+from small_models import small
+
+
+def friedman(n, n_noise, seed=0):
+    random = np.random.default_rng(seed)
+    X = random.uniform(size=(n, 5 + n_noise))
+    y = 10 * np.sin(np.pi * X[:, 0] * X[:, 1]) + 20 * (X[:, 2] - 0.5) ** 2 + 10 * X[:, 3] + 5 * X[:, 4]
+    return X, y + random.normal(size=n)
+
+
+def data_of(network, X, y, fit, unseen, n_blocks=None):
+    n_blocks = network.ensemble.n_trees if n_blocks is None else n_blocks
+    parts = (BlockRows.shared(rows, np.ones(len(rows)), n_blocks) for rows in (fit, unseen))
+    return TrainingData(network.check_X(X), y, *parts)
+
+
+def twin(tree, X, y, mean):
+    """Return what each feature explains, following one row after the other down the tree; and what the tree leaves."""
+    nodes, explained, left = tree.tree_, np.zeros(X.shape[1]), 0.0
+    value = nodes.value.reshape(nodes.node_count, -1)
+    for row, target in zip(X.astype(np.float32), y, strict=True):
+        node = 0
+        while nodes.children_left[node] >= 0:
+            feature = nodes.feature[node]
+            goes_left = row[feature] <= nodes.threshold[node]
+            child = (nodes.children_left if goes_left else nodes.children_right)[node]
+            explained[feature] += ((value[child] - value[node]) * (target - mean)).sum()
+            node = child
+        left += ((target - value[node]) ** 2).sum()
+    return explained, left
+
+
+@given(st.integers(0, 10_000), st.sampled_from([1, 3]))
+@settings(max_examples=30, deadline=None)
+def test_it_is_what_rows_say_that_go_down_the_trees_one_by_one(seed, n_outputs):
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(90, 4))
+    y = X[:, [0]] + random.normal(size=(90, n_outputs))
+    forest = RandomForestRegressor(3, bootstrap=False, max_features=2, max_leaf_nodes=8, random_state=seed)
+    network = nf.convert(forest.fit(X[:60], y[:60] if n_outputs > 1 else y[:60, 0]))
+    found, left = _explained(network, data_of(network, X, y, np.arange(60), np.arange(60, 90)))
+    twins = [twin(tree, X[60:], y[60:], y.mean(axis=0)) for tree in forest.estimators_]
+    np.testing.assert_allclose(found, np.maximum(np.sum([each[0] for each in twins], axis=0), 0), atol=1e-9)
+    assert left == pytest.approx(sum(each[1] for each in twins))
+
+
+def test_of_the_rows_that_a_tree_was_grown_on_it_explains_its_decrease_in_impurity():
+    X, y = friedman(200, 3)
+    tree = DecisionTreeRegressor(max_leaf_nodes=20, random_state=0).fit(X, y)
+    network = nf.convert(tree)
+    found, left = _explained(network, data_of(network, X, y[:, None], np.arange(200), np.arange(200)))
+    np.testing.assert_allclose(found, 200 * tree.tree_.compute_feature_importances(normalize=False), rtol=1e-9)
+    assert found.sum() + left == pytest.approx(200 * y.var())
+
+
+def test_features_that_say_nothing_have_little_of_it():
+    X, y = friedman(600, 45)
+    forest = RandomForestRegressor(10, max_leaf_nodes=40, max_features=1 / 3, random_state=0).fit(X[:400], y[:400])
+    network = nf.convert(forest)
+    found = relevance(network, data_of(network, X, y[:, None], np.arange(400), np.arange(400, 600)))
+    assert found[[0, 1, 3]].min() > 0.65
+    assert np.median(found[5:]) < 0.1
+    assert found.min() >= 0.5 / np.sqrt(50)
+    assert found.max() <= 1.0
+
+
+def test_where_there_is_nothing_to_say_all_features_are_alike():
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    network = nf.convert(RandomForestRegressor(3, random_state=0).fit(X, np.ones(40)))
+    found = relevance(network, data_of(network, X, np.ones((40, 1)), np.arange(30), np.arange(30, 40)))
+    np.testing.assert_array_equal(found, 1.0)
+
+
+def test_one_block_for_all_trees_is_judged_by_its_rows():
+    X, y = friedman(150, 2)
+    network = nf.convert(RandomForestRegressor(4, max_leaf_nodes=10, random_state=0).fit(X[:100], y[:100]))
+    cases = [data_of(network, X, y[:, None], np.arange(100), np.arange(100, 150), blocks) for blocks in (1, 4)]
+    np.testing.assert_array_equal(*(relevance(network, data) for data in cases))
+
+
+@pytest.mark.parametrize("cells", [True, False])
+def test_the_start_of_a_network_and_its_importances_stay_what_they_are(cells):
+    X, y = friedman(200, 10)
+    forest = RandomForestRegressor(3, max_leaf_nodes=12, max_features=1 / 3, random_state=0).fit(X[:150], y[:150])
+    network = nf.convert(forest)
+    data, rows = data_of(network, X, y[:, None], np.arange(150), np.arange(150, 200)), np.arange(150)
+    plain, by_relevance = (
+        network.soften((2, 0.5), connectivity="full", **units)
+        for units in (
+            scaling.measured_units(network, data, np.ones(200), rows, standardize=True, cells=cells, full=full)
+            for full in (False, True)
+        )
+    )
+    assert by_relevance.soft.spread.min() < 0.3
+    np.testing.assert_allclose(by_relevance.soft.scale * by_relevance.soft.spread, plain.soft.scale)
+    np.testing.assert_allclose(by_relevance.output(2 * X), plain.output(2 * X), rtol=1e-4)
+    np.testing.assert_allclose(feature_importances(by_relevance), feature_importances(plain), rtol=1e-4)
+
+
+def test_it_is_for_numbers_only():
+    X, y = friedman(150, 5)
+    np.testing.assert_allclose(small(True, connectivity="full", max_epochs=1).fit(X, y > 14).network_.soft.spread, 1)
+
+
+@pytest.mark.parametrize(
+    ("options", "is_used"),
+    [({}, True), ({"connectivity": "sparse"}, False), ({"standardize": False}, False), ({"training": "joint"}, True)],
+    ids=str,
+)
+def test_only_standardised_networks_with_all_connections_count_features_by_it(options, is_used):
+    X, y = friedman(150, 5)
+    soft = small(max_epochs=1, **{"connectivity": "full"} | options).fit(X, y).network_.soft
+    units = soft.spread if options.get("standardize", True) else soft.spread / X.std(axis=0)
+    assert (np.ptp(units) > 0.1) == is_used
+
+
+def test_networks_learn_less_noise(monkeypatch):
+    X, y = friedman(600, 45)
+    X_test, y_test = friedman(1000, 45, seed=1)
+
+    def error():
+        model = nf.NeuralForestRegressor(companion=None, random_state=0).fit(X, y)
+        return np.mean((model.predict(X_test) - y_test) ** 2)
+
+    with_it = error()
+    monkeypatch.setattr(scaling, "relevance", lambda network, data: np.ones(data.X.shape[1]))
+    assert with_it < 0.85 * error()
