@@ -21,8 +21,6 @@ HELP = "show on two small data sets what the package does, in about half a minut
 EXAMPLES = """  neuralforest demo
   neuralforest demo --seed 1"""
 
-_CONTRAST = contrast_pairs(NeuralForestRegressor().get_params()["contrast"])[0]
-
 
 class _Problem(NamedTuple):
     name: str
@@ -66,12 +64,14 @@ def _compile() -> None:
     X = np.random.default_rng(0).normal(size=(40, 2))
     for classifier in (False, True):
         forest = forests.default_forest(classifier, 40, 2).set_params(n_estimators=2, random_state=0)
-        kind = NeuralForestClassifier if classifier else NeuralForestRegressor
-        model = kind(forest, contrast=_CONTRAST, max_epochs=1, random_state=0).fit(
-            X, X[:, 0] > 0 if classifier else X[:, 0]
-        )
-        model.network_.soften(_CONTRAST, connectivity="full").predict(X)
+        model = _estimator(classifier, forest, max_epochs=1, random_state=0)
+        model.fit(X, X[:, 0] > 0 if classifier else X[:, 0])
+        model.network_.soften(connectivity="full").predict(X)
     print(f"{time.perf_counter() - started:.1f} s")
+
+
+def _estimator(classifier: bool, forest: Any, **options: Any) -> Any:
+    return (NeuralForestClassifier if classifier else NeuralForestRegressor)(forest, **options)
 
 
 def _one_problem(number: int, problem: _Problem, seed: int) -> list[list[str]]:
@@ -111,8 +111,9 @@ def _convert(forest: Any, X: NDArray[np.float64], y: NDArray[Any], X_test: NDArr
     center, scale = center_and_spread(rows)
     sharpness = cell_sharpness(network, rows, center, scale)
     units = (y.mean(), y.std()) if network.classes is None else (0.0, 1.0)
+    contrast = _estimator(network.classes is not None, forest).contrast
     soft = network.soften(
-        _CONTRAST,
+        contrast_pairs(contrast)[0],
         center=center,
         scale=scale,
         output_center=units[0],
@@ -141,8 +142,7 @@ def _train(problem: _Problem, forest: Any, X: NDArray[np.float64], y: NDArray[An
         "   training the network of each tree, judged on the rows that the tree has not seen ...",
         flush=True,
     )
-    kind = NeuralForestClassifier if problem.classifier else NeuralForestRegressor
-    estimator = kind(forest, contrast=_CONTRAST, callback=ProgressBar(), random_state=seed, n_jobs=-1)
+    estimator = _estimator(problem.classifier, forest, callback=ProgressBar(), random_state=seed, n_jobs=-1)
     started = time.perf_counter()
     estimator.fit(X, y)
     return estimator, time.perf_counter() - started

@@ -52,7 +52,7 @@ class NeuralForestClassifier(ClassifierMixin, NeuralForest):
         class_weight: Any = None,
         training: str = "independent",
         connectivity: str = "full",
-        contrast: Contrast = (2.0, 0.5),
+        contrast: Contrast = (1.0, 0.7),
         contrast_unit: str = "cell",
         learning_rate: float | tuple[float, float, float] = 0.008,
         schedule: str = "cycles",
