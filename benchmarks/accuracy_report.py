@@ -20,7 +20,8 @@ def write_report(results: Path) -> None:
     rows = pd.read_csv(results)
     rows = rows.assign(data=np.where(rows.rows > MOST_ROWS, rows.data + " (whole)", rows.data))
     rows = common(rows)
-    text = "\n\n".join([_stamp(rows), _verdicts(rows), *sections(rows)]) + "\n"
+    head = stamp("Accuracy with default settings", "benchmarks.accuracy", rows)
+    text = "\n\n".join([head, _verdicts(rows), *sections(rows)]) + "\n"
     results.with_suffix(".md").write_text(text)
     print(text)
     _picture(rows, results.with_suffix(".png"))
@@ -109,13 +110,14 @@ def _markdown(frame: pd.DataFrame) -> str:
     return "\n".join(lines)
 
 
-def _stamp(rows: pd.DataFrame) -> str:
+def stamp(title: str, module: str, rows: pd.DataFrame) -> str:
+    """Return a report's title, and what made it."""
     splits = ", ".join(map(str, sorted(rows.split.unique())))
     packages = ("numpy", "scikit-learn", "xgboost-cpu", "lightgbm", "catboost", "stochtree")
     versions = ", ".join(f"{name} {_version(name)}" for name in packages)
     return (
-        "# Accuracy with default settings\n\n"
-        f"Made by `python -m benchmarks.accuracy`; splits {splits}; Python {platform.python_version()}, "
+        f"# {title}\n\n"
+        f"Made by `python -m {module}`; splits {splits}; Python {platform.python_version()}, "
         f"neuralforest {neuralforest.__version__}, {versions}."
     )
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from benchmarks import others_sets
+from benchmarks import made_sets, others_sets
 from benchmarks.accuracy import append, finished, measure_on
-from benchmarks.accuracy_report import common, sections
+from benchmarks.accuracy_report import common, sections, stamp
 from benchmarks.peers import PEERS
 
 RESULTS = Path(__file__).parent / "results" / "others.csv"
@@ -23,7 +23,8 @@ _MODELS = [name for name in PEERS if name not in ("RandomForest 500", "HistGradi
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run what is missing, then write the tables."""
-    names = [*others_sets.REGRESSION, *(f"keel.{name}" for name in others_sets.CLASSIFICATION)]
+    made = [f"made.{name}" for name in (*made_sets.REGRESSION, *made_sets.CLASSIFICATION)]
+    names = [*others_sets.REGRESSION, *(f"keel.{name}" for name in others_sets.CLASSIFICATION), *made]
     parser = argparse.ArgumentParser(prog="python -m benchmarks.others", description=__doc__)
     parser.add_argument("--sets", nargs="*", choices=names, default=names, help="data sets; all without")
     parser.add_argument("--models", nargs="*", choices=_MODELS, default=_MODELS, help="models; all without")
@@ -43,9 +44,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def write_report(results: Path) -> None:
-    """Write what the runs say as Markdown next to them."""
+    """Write what the runs say as Markdown next to them, of tables that were collected and of those that were made."""
+    rows = common(pd.read_csv(results))
+    made = rows.data.str.startswith("made.")
+    kinds = (("Other data sets", rows[~made]), ("Data sets that are made by formulas", rows[made]))
     text = "\n\n".join(
-        ["# Other data sets, made by `python -m benchmarks.others`", *sections(common(pd.read_csv(results)))]
+        "\n\n".join([stamp(title, "benchmarks.others", part), *sections(part)]) for title, part in kinds if len(part)
     )
     results.with_suffix(".md").write_text(text + "\n")
     print(text)

