@@ -82,8 +82,8 @@ class Companion:
     share : float
         Between 0 and 1. What all companions leave is the network's.
     stopgap : bool
-        Whether it is a line that only stands in for a network which knows nothing, and leaves when that goes on to
-        learn from other rows.
+        Whether it is a line that only stands in for a network or trees which say more than they know. It leaves when
+        the network goes on to learn from other rows, or after loading from rows that may be others.
     """
 
     source: TreeEnsemble | Linear

@@ -54,8 +54,7 @@ def _own_importances(network: ForestNetwork) -> NDArray[np.float64]:
             splits = slice(e.first_split[tree], e.first_split[tree + 1])
             leaves = slice(e.first_leaf[tree], e.first_leaf[tree + 1])
             own = slice(leaves.start - e.first_leaf[first], leaves.stop - e.first_leaf[first])
-            sums = e.weight[leaves, None] * (value[own] - value[own].mean(axis=0))
-            gains = split_gains(value[own], e.weight[leaves], sums, e.begin[splits], e.middle[splits], e.end[splits])
+            gains = split_gains(value[own], e.weight[leaves], e.begin[splits], e.middle[splits], e.end[splits])
             decrease = gains @ belongs[splits.start - e.first_split[first] : splits.stop - e.first_split[first]]
             if e.aggregation == "mean" and decrease.sum() > 0:
                 decrease = decrease / decrease.sum()  # trees of a mean count alike, trees of a sum by what they add
@@ -79,27 +78,28 @@ def block_values(network: ForestNetwork, block: int) -> NDArray[np.float64]:
 def split_gains(
     value: NDArray[np.float64],
     weight: NDArray[np.float64],
-    target: NDArray[np.float64],
     begin: NDArray[np.int32],
     middle: NDArray[np.int32],
     end: NDArray[np.int32],
+    target: NDArray[np.float64] | None = None,
 ) -> NDArray[np.float64]:
     """Return what each split of a tree explains of a target, (splits,): how far its step goes along with the target.
 
-    With the rows that the tree was grown on, the squares that it explains; with others, less, and below 0 where they
-    say the opposite.
+    Of the values of the leaves themselves, these are the squares between its two sides; of a target on other rows,
+    less, and below 0 where they say the opposite.
 
     Parameters
     ----------
     value : (leaves, outputs)
     weight : (leaves,)
         Of the rows that the tree was grown on; they say how far the two sides of a split are from its mean.
-    target : (leaves, outputs)
-        The sum of a target, less its mean, over the rows in each leaf, of these rows or others.
     begin, middle, end : (splits,)
         Runs of leaves.
+    target : (leaves, outputs), optional
+        The sum of a target, less its mean, over some rows in each leaf; that of the leaves' values when not given.
     """
-    summed = weight[:, None], weight[:, None] * (value - value.mean(axis=0)), target
+    own = weight[:, None] * (value - value.mean(axis=0))
+    summed = weight[:, None], own, own if target is None else target
     weights, sums, targets = (np.cumsum(np.vstack([np.zeros_like(each[:1]), each]), axis=0) for each in summed)
     left, right = weights[middle] - weights[begin], weights[end] - weights[middle]
     with np.errstate(invalid="ignore", divide="ignore"):  # leaves that no training row reached

@@ -96,6 +96,21 @@ def test_a_line_that_stands_in_leaves_when_the_network_learns_from_other_rows(ag
     assert np.mean((model.predict(X) - news) ** 2) < 0.1 * np.var(news)
 
 
+def test_it_stays_beside_trees_that_are_kept_and_leaves_when_they_give_way():
+    random = np.random.default_rng(0)
+    X, y = random.normal(size=(120, 8)), random.normal(size=120)
+    model = nf.NeuralForestRegressor(
+        standardize=False, contrast=(1e4, 1e4), learning_rate=0.0, max_epochs=1, random_state=0
+    ).fit(X, y)
+    assert model.network_.hard.all()
+    kept = model.network_.companions
+    assert kept[0].stopgap
+    assert model._still_beside(model.network_) == kept
+    model.set_params(learning_rate=0.012).partial_fit(X, 3 * X[:, 0], n_epochs=100)
+    assert not model.network_.hard.all()
+    assert not any(each.stopgap for each in model.network_.companions)
+
+
 def test_it_stays_while_the_network_goes_on_with_the_same_rows():
     X, y = rows(300, 8, weight=0.0, seed=3)
     model = nf.NeuralForestRegressor(max_epochs=20, random_state=0, warm_start=True).fit(X, y)

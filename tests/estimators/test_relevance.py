@@ -1,5 +1,7 @@
 """Relevance: features that say nothing of unseen rows learn slowly, and the start of a network stays what it is."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -28,6 +30,10 @@ def data_of(network, X, y, fit, unseen, n_blocks=None):
     return TrainingData(network.check_X(X), y, *parts)
 
 
+def units_of(y):
+    return y.mean(axis=0), y.std(axis=0)
+
+
 def twin(tree, X, y, mean):
     """Return what each feature explains, following one row after the other down the tree; and what the tree leaves."""
     nodes, explained, left = tree.tree_, np.zeros(X.shape[1]), 0.0
@@ -52,8 +58,9 @@ def test_it_is_what_rows_say_that_go_down_the_trees_one_by_one(seed, n_outputs):
     y = X[:, [0]] + random.normal(size=(90, n_outputs))
     forest = RandomForestRegressor(3, bootstrap=False, max_features=2, max_leaf_nodes=8, random_state=seed)
     network = nf.convert(forest.fit(X[:60], y[:60] if n_outputs > 1 else y[:60, 0]))
-    found, left = _explained(network, data_of(network, X, y, np.arange(60), np.arange(60, 90)))
-    twins = [twin(tree, X[60:], y[60:], y.mean(axis=0)) for tree in forest.estimators_]
+    one = np.ones(n_outputs)
+    found, left = _explained(network, data_of(network, X, y, np.arange(60), np.arange(60, 90)), 0.5 * one, one)
+    twins = [twin(tree, X[60:], y[60:], 0.5) for tree in forest.estimators_]
     np.testing.assert_allclose(found, np.maximum(np.sum([each[0] for each in twins], axis=0), 0), atol=1e-9)
     assert left == pytest.approx(sum(each[1] for each in twins))
 
@@ -62,7 +69,8 @@ def test_of_the_rows_that_a_tree_was_grown_on_it_explains_its_decrease_in_impuri
     X, y = friedman(200, 3)
     tree = DecisionTreeRegressor(max_leaf_nodes=20, random_state=0).fit(X, y)
     network = nf.convert(tree)
-    found, left = _explained(network, data_of(network, X, y[:, None], np.arange(200), np.arange(200)))
+    data = data_of(network, X, y[:, None], np.arange(200), np.arange(200))
+    found, left = _explained(network, data, y.mean(keepdims=True), np.ones(1))
     np.testing.assert_allclose(found, 200 * tree.tree_.compute_feature_importances(normalize=False), rtol=1e-9)
     assert found.sum() + left == pytest.approx(200 * y.var())
 
@@ -71,7 +79,8 @@ def test_features_that_say_nothing_have_little_of_it():
     X, y = friedman(600, 45)
     forest = RandomForestRegressor(10, max_leaf_nodes=40, max_features=1 / 3, random_state=0).fit(X[:400], y[:400])
     network = nf.convert(forest)
-    found = relevance(network, data_of(network, X, y[:, None], np.arange(400), np.arange(400, 600)))
+    y = y[:, None]
+    found = relevance(network, data_of(network, X, y, np.arange(400), np.arange(400, 600)), *units_of(y))
     assert found[[0, 1, 3]].min() > 0.65
     assert np.median(found[5:]) < 0.1
     assert found.min() >= 0.5 / np.sqrt(50)
@@ -81,15 +90,45 @@ def test_features_that_say_nothing_have_little_of_it():
 def test_where_there_is_nothing_to_say_all_features_are_alike():
     X = np.random.default_rng(0).normal(size=(40, 3))
     network = nf.convert(RandomForestRegressor(3, random_state=0).fit(X, np.ones(40)))
-    found = relevance(network, data_of(network, X, np.ones((40, 1)), np.arange(30), np.arange(30, 40)))
-    np.testing.assert_array_equal(found, 1.0)
+    data = data_of(network, X, np.ones((40, 1)), np.arange(30), np.arange(30, 40))
+    np.testing.assert_array_equal(relevance(network, data, np.ones(1), np.ones(1)), 1.0)
 
 
 def test_one_block_for_all_trees_is_judged_by_its_rows():
     X, y = friedman(150, 2)
     network = nf.convert(RandomForestRegressor(4, max_leaf_nodes=10, random_state=0).fit(X[:100], y[:100]))
     cases = [data_of(network, X, y[:, None], np.arange(100), np.arange(100, 150), blocks) for blocks in (1, 4)]
-    np.testing.assert_array_equal(*(relevance(network, data) for data in cases))
+    np.testing.assert_array_equal(*(relevance(network, data, *units_of(data.y)) for data in cases))
+
+
+def spreads(X, y, weight=None):
+    forest = RandomForestRegressor(8, max_leaf_nodes=20, random_state=0)
+    model = nf.NeuralForestRegressor(forest, max_epochs=0, random_state=0).fit(X, y, weight)
+    return model.network_.soft.spread
+
+
+def test_rows_of_weight_0_say_nothing():
+    X, y = friedman(300, 5)
+    weight = np.where(np.arange(300) < 299, 1.0, 0.0)
+    found = spreads(X, y, weight)
+    y[299] = 1e6
+    np.testing.assert_allclose(spreads(X, y, weight), found, rtol=1e-6)
+
+
+def test_all_targets_count_alike_whatever_their_units():
+    X, first = friedman(300, 5)
+    y = np.stack([first, 10 * X[:, 5]], axis=1)
+    forest = RandomForestRegressor(8, max_leaf_nodes=20, random_state=0).fit(X[:200], y[:200])
+    network = nf.convert(forest)
+    plain = data_of(network, X, y, np.arange(200), np.arange(200, 300))
+    unit = np.array([1.0, 1e6])
+    larger = nf.convert(forest)
+    larger = replace(larger, ensemble=replace(larger.ensemble, value=larger.ensemble.value * unit))
+    found = [
+        relevance(*case, *units_of(case[1].y)) for case in ((network, plain), (larger, replace(plain, y=y * unit)))
+    ]
+    np.testing.assert_allclose(*found)
+    assert found[0][[0, 3, 5]].min() > 0.65
 
 
 @pytest.mark.parametrize("cells", [True, False])
@@ -137,5 +176,5 @@ def test_networks_learn_less_noise(monkeypatch):
         return np.mean((model.predict(X_test) - y_test) ** 2)
 
     with_it = error()
-    monkeypatch.setattr(scaling, "relevance", lambda network, data: np.ones(data.X.shape[1]))
+    monkeypatch.setattr(scaling, "relevance", lambda network, data, *_: np.ones(data.X.shape[1]))
     assert with_it < 0.85 * error()

@@ -131,13 +131,15 @@ def test_surfaces_of_a_classifier_are_probabilities_of_the_class_that_was_asked_
 
 @pytest.mark.parametrize("connectivity", models.CONNECTIVITY)
 def test_connections_are_the_weights_of_the_network(connectivity):
+    """Those of features by how much each varies, so that they can be compared."""
     network = models.fitted(connectivity=connectivity).network_
     network = network.with_parameters(network.soft.parameters, np.zeros(network.n_blocks, bool))
     display = NetworkDisplay.from_estimator(network, tree=1, weakest=0.0)
     layers = network.layers(1)
+    assert (network.soft.spread < 0.5).any() == (connectivity == "full")
     first, second, last = display.connections
     for connections, matrix, rows, columns in (
-        (first, layers.W1.toarray(), display.splits, display.inputs),
+        (first, layers.W1.toarray() * network.soft.spread, display.splits, display.inputs),
         (second, layers.W2.toarray(), display.leaves, display.splits),
         (last, layers.W_out, [0], display.leaves),
     ):

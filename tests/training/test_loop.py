@@ -171,8 +171,16 @@ def cycle(max_epochs, batch_size, rate):
 
 
 @every_mode
-@pytest.mark.parametrize("settings", [cycle(50, 8, 0.001), cycle(50, 8, 0.02), cycle(12, 2, 0.02), cycle(5, 1, 0.02)])
-def test_one_cycle_ends_when_rows_are_known_by_heart_and_others_badly(mode, settings):
+@pytest.mark.parametrize(
+    ("settings", "ends_early"),
+    [
+        (cycle(50, 8, 0.001), {False}),
+        (cycle(100, 2, 0.02), {True}),
+        (cycle(12, 2, 0.02), {True, False}),
+        (cycle(5, 1, 0.02), {True, False}),
+    ],
+)
+def test_one_cycle_ends_when_rows_are_known_by_heart_and_others_badly(mode, settings, ends_early):
     """For a tenth of all epochs, or two: validation losses far above the best, and training losses below it."""
     result = train(*twins.nothing_but_noise(*mode), settings)
     last, most = result.history.n_epochs, settings.max_epochs
@@ -185,6 +193,7 @@ def test_one_cycle_ends_when_rows_are_known_by_heart_and_others_badly(mode, sett
         and training[end - lately : end].max() < losses[: end + 1].min()
     ]
     assert by_heart == ([last] if last < most else [])
+    assert (last < most) in ends_early
     assert result.validation_loss <= result.forest_loss
 
 

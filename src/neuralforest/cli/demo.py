@@ -79,8 +79,9 @@ def _one_problem(number: int, problem: _Problem, seed: int) -> list[list[str]]:
     X, X_test, y, y_test = train_test_split(X, y, random_state=seed, stratify=y if problem.classifier else None)
     print(f"\n{number}. {problem.name}: {len(X)} rows to learn from, {len(X_test)} for the test; {problem.question}")
     forest, forest_seconds = _grow(problem, X, y, seed)
-    _convert(forest, X, y, X_test)
-    estimator, seconds = _train(problem, forest, X, y, seed)
+    estimator = _estimator(problem.classifier, forest, callback=ProgressBar(), random_state=seed, n_jobs=-1)
+    _convert(forest, estimator.contrast, X, y, X_test)
+    seconds = _train(estimator, X, y)
     kept = int(estimator.network_.hard.sum())
     print(
         f"   {len(estimator.network_.hard) - kept} networks beat their trees; the other {kept} trees stay as they are"
@@ -104,14 +105,13 @@ def _grow(problem: _Problem, X: NDArray[np.float64], y: NDArray[Any], seed: int)
     return forest, time.perf_counter() - started
 
 
-def _convert(forest: Any, X: NDArray[np.float64], y: NDArray[Any], X_test: NDArray[np.float64]) -> None:
+def _convert(forest: Any, contrast: Any, X: NDArray[np.float64], y: NDArray[Any], X_test: NDArray[np.float64]) -> None:
     """Rewrite the forest, and soften it, and say how far each is from it."""
     network = convert(forest)
     rows = network.check_X(X)
     center, scale = center_and_spread(rows)
     sharpness = cell_sharpness(network, rows, center, scale)
     units = (y.mean(), y.std()) if network.classes is None else (0.0, 1.0)
-    contrast = _estimator(network.classes is not None, forest).contrast
     soft = network.soften(
         contrast_pairs(contrast)[0],
         center=center,
@@ -137,12 +137,11 @@ def _convert(forest: Any, X: NDArray[np.float64], y: NDArray[Any], X_test: NDArr
     )
 
 
-def _train(problem: _Problem, forest: Any, X: NDArray[np.float64], y: NDArray[Any], seed: int) -> tuple[Any, float]:
+def _train(estimator: Any, X: NDArray[np.float64], y: NDArray[Any]) -> float:
     print(
         "   training the network of each tree, judged on the rows that the tree has not seen ...",
         flush=True,
     )
-    estimator = _estimator(problem.classifier, forest, callback=ProgressBar(), random_state=seed, n_jobs=-1)
     started = time.perf_counter()
     estimator.fit(X, y)
-    return estimator, time.perf_counter() - started
+    return time.perf_counter() - started

@@ -160,7 +160,7 @@ class NeuralForest(BaseEstimator):
             settings = replace(settings, schedule="constant", n_iter_no_change=None)
             with reporting(self.callback, self.verbose, n_epochs) as callback:
                 trained = self._train(self.network_.with_companions(), data, settings, callback, keep_last=True)
-            self.network_ = trained.network.with_companions(self._without_stopgap())
+            self.network_ = trained.network.with_companions(self._still_beside(trained.network))
             self.history_ = trained.history
             self._after_partial_fit(data)
             return self
@@ -240,7 +240,7 @@ class NeuralForest(BaseEstimator):
         with reporting(self.callback, self.verbose, settings.max_epochs) as callback:
             trained = self._train(alone, data, settings, callback, self._checkpoint(f".{before.n_epochs}"))
         if self._beside is None or self._beside.digest != companions.digest_of(data):
-            beside = self._without_stopgap()
+            beside = self._still_beside(trained.network)
         elif beside:
             judged = companions.mixed(trained.judged, self._beside.judged, 1 - self.network_.own_share)
             loss = guard.judged_loss(trained.network, judged, data, self._resolved_loss(trained.network))
@@ -248,10 +248,10 @@ class NeuralForest(BaseEstimator):
         network, history = trained.network.with_companions(beside), before.followed_by(trained.history)
         return self._keep(trained._replace(network=network, history=history), data, started)
 
-    def _without_stopgap(self) -> tuple[Companion, ...]:
-        """Return the companions that stay when the network learns from other rows."""
+    def _still_beside(self, trained: ForestNetwork) -> tuple[Companion, ...]:
+        """Return the companions that stay when a network has learnt from other rows; all of them if trees were kept."""
         beside = self.network_.companions
-        if not any(each.stopgap for each in beside):
+        if trained.hard.all() or not any(each.stopgap for each in beside):
             return beside
         self._beside = None  # what all of them said
         return tuple(each for each in beside if not each.stopgap)

@@ -1,6 +1,7 @@
 """Companions beside a network: each gets the share of the prediction that suits rows which neither has seen.
 
-But for a careful line, which learns from them as the mean of a target does, and costs as little.
+But for a careful line, which is fitted to all rows that the network learns from, as the mean of a target is, and costs as
+little.
 """
 
 import hashlib
@@ -67,8 +68,7 @@ def choose(
         line = lines.careful_line(data.X[learnt], data.y[learnt])
         careful = _known(own, line.output(data.X[own.row]))
         if share := _affordable_share(network, wanted, own, careful, before, data, loss):
-            said, beside = mixed(own, careful, share), careful
-            chosen = [Companion(line, share, stopgap=not network.hard.all())]  # trees that stay do not learn
+            said, beside, chosen = mixed(own, careful, share), careful, [Companion(line, share, stopgap=True)]
     while offers := _offers(network, said, left, data, loss):
         _, place, share = min(offers)
         candidate = left.pop(place)

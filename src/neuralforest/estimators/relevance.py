@@ -1,8 +1,8 @@
-"""Relevance: how much each feature says of rows that the trees have not seen, against what is left to say of them.
+"""Relevance: how much each feature says of validation rows, against what the trees leave to say of them.
 
 With full connectivity every split has a weight for every feature, and Adam moves all of them by steps of one size, even
 those of features that say nothing: a network would learn the noise of a hundred of them by heart. So the less a
-feature says, the smaller are the units in which a network sees it, and the shorter its steps.
+feature says, the smaller a network sees it, and the shorter are its steps.
 """
 
 import numpy as np
@@ -16,8 +16,15 @@ _MUCH = 0.1  # of the squared error that is left: a feature that says as much ha
 _LEAST = 0.5  # divided by the square root of the number of features: together they must not say much by chance
 
 
-def relevance(network: ForestNetwork, data: TrainingData) -> NDArray[np.float64]:
+def relevance(
+    network: ForestNetwork, data: TrainingData, center: NDArray[np.float64], scale: NDArray[np.float64]
+) -> NDArray[np.float64]:
     """Return a number up to 1 for each feature, (features,), from the validation rows of the trees of a mean.
+
+    Parameters
+    ----------
+    center, scale : arrays (outputs,)
+        Of the targets, so that all of them count alike.
 
     Examples
     --------
@@ -30,26 +37,29 @@ def relevance(network: ForestNetwork, data: TrainingData) -> NDArray[np.float64]
     >>> y = X[:, 0] + 0.3 * X[:, 1] + random.normal(0, 0.1, 400)
     >>> network = convert(RandomForestRegressor(10, max_leaf_nodes=20, random_state=0).fit(X[:200], y[:200]))
     >>> old, new = (BlockRows.shared(rows, np.ones(200), 10) for rows in np.split(np.arange(400), 2))
-    >>> relevance(network, TrainingData(X, y[:, None], old, new)).round(2)
+    >>> data = TrainingData(X, y[:, None], old, new)
+    >>> relevance(network, data, np.array([y.mean()]), np.array([y.std()])).round(2)
     array([0.99, 0.86, 0.25, 0.25])
     """
-    explained, left = _explained(network, data)
+    explained, left = _explained(network, data, center, scale)
     total = explained + _MUCH * left
     part = np.divide(explained, total, out=np.ones_like(total), where=total > 0)  # of nothing, all
     return np.maximum(np.sqrt(part), _LEAST / np.sqrt(len(part)))
 
 
-def _explained(network: ForestNetwork, data: TrainingData) -> tuple[NDArray[np.float64], float]:
+def _explained(
+    network: ForestNetwork, data: TrainingData, center: NDArray[np.float64], scale: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], float]:
     """Return the squares that splits on each feature explain, at least 0, and those that the trees leave."""
-    e, leaves, mean = network.ensemble, network.apply(data.X), data.y.mean(axis=0)
+    e, leaves = network.ensemble, network.apply(data.X)
     explained, left = np.zeros(e.n_features), 0.0
     for tree in range(e.n_trees):
         rows, weight = data.validation.of(min(tree, len(data.validation.begin) - 1))  # one block holds all trees
         splits, own = slice(*e.first_split[tree : tree + 2]), slice(*e.first_leaf[tree : tree + 2])
-        value, leaf, y = e.value[own], leaves[rows, tree], data.y[rows]
+        value, leaf, y = (e.value[own] - center) / scale, leaves[rows, tree], (data.y[rows] - center) / scale
         sums = np.zeros_like(value)
-        np.add.at(sums, leaf, weight[:, None] * (y - mean))
-        gains = split_gains(value, e.weight[own], sums, e.begin[splits], e.middle[splits], e.end[splits])
+        np.add.at(sums, leaf, weight[:, None] * y)
+        gains = split_gains(value, e.weight[own], e.begin[splits], e.middle[splits], e.end[splits], sums)
         explained += np.bincount(e.feature[splits], gains, e.n_features)
         left += float((weight * ((y - value[leaf]) ** 2).sum(axis=1)).sum())
     return np.maximum(explained, 0.0), left

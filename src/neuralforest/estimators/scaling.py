@@ -27,6 +27,8 @@ def measured_units(
 ) -> dict[str, NDArray[np.float64]]:
     """Return what `ForestNetwork.soften` is to be told of units, measured on the rows that are learnt from.
 
+    But for the relevance of features, which validation rows tell.
+
     Parameters
     ----------
     standardize : bool
@@ -44,16 +46,16 @@ def measured_units(
     if not standardize:
         units = {"center": np.zeros_like(center), "scale": np.ones_like(spread)}
     sharpness = cell_sharpness(network, X, **units) if cells else np.ones(network.ensemble.n_splits)
-    if standardize and full and network.classes is None and network.ensemble.aggregation == "mean":
-        factor = relevance(network, data)
-        units["scale"] = spread / factor
-        sharpness = sharpness / factor[network.ensemble.feature]  # the start stays what it is
-    for name, end in zip(("low", "high"), ends(X, units["center"]), strict=True):
-        units[name] = np.clip((end - units["center"]) / units["scale"], -FAR, FAR)
     if network.classes is None and standardize:
-        units["output_center"], units["output_scale"] = center_and_spread(y, weight)
+        units["output_center"], units["output_scale"] = of_target = center_and_spread(y, weight)
+        if full and network.ensemble.aggregation == "mean":
+            factor = relevance(network, data, *of_target)
+            units["scale"] = spread / factor
+            sharpness = sharpness / factor[network.ensemble.feature]  # the start stays what it is
     elif network.classes is None:
         check_scaled_target(data.y)
+    for name, end in zip(("low", "high"), ends(X, units["center"]), strict=True):
+        units[name] = np.clip((end - units["center"]) / units["scale"], -FAR, FAR)
     return units | {"sharpness": sharpness, "spread": spread / units["scale"]}
 
 

@@ -155,7 +155,7 @@ def _restore_softening(fields: Fields, arrays: ArrayFields, e: TreeEnsemble) -> 
 
 
 def _restore_newer(
-    name: str, arrays: ArrayFields, none: NDArray[np.float64], positive: bool = False
+    name: str, arrays: ArrayFields, default: NDArray[np.float64], positive: bool = False
 ) -> NDArray[np.float64]:
     """Return an array that files have from some format on: ranges of features from 5, their spreads from 6."""
-    return arrays.finite(name, np.float64, none.shape, positive=positive) if name in arrays else none
+    return arrays.finite(name, np.float64, default.shape, positive=positive) if name in arrays else default

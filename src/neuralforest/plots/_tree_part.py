@@ -48,6 +48,12 @@ class TreePart:
         soft = self.network.soft
         return soft is not None and soft.connectivity == "full" and not is_hard(self.network, self.tree)
 
+    @property
+    def W1(self) -> NDArray[np.float64]:
+        """The first layer's weights; where they are of different features for a split, by how much these vary."""
+        soft = self.network.soft
+        return self.layers.W1 * soft.spread if self.full and soft is not None else self.layers.W1
+
     def most_visited(self, limit: int, always: int | None) -> Units:
         """Return the leaves that most training rows fell into, in order; one of them is always there."""
         e = self.network.ensemble
@@ -63,7 +69,7 @@ class TreePart:
 
     def strongest_inputs(self, splits: Units, path: Units | None, limit: int, weakest: float) -> Units:
         """Return the features with the largest weights, in order; those that a row's path splits on are preferred."""
-        matrix = self.layers.W1[splits]
+        matrix = self.W1[splits]
         size = np.where(self._strong(matrix, weakest), np.abs(matrix), 0.0).sum(axis=0)
         if path is not None:
             size[self.feature[path]] += size.max(initial=0.0)
@@ -74,7 +80,7 @@ class TreePart:
         self, inputs: Units, splits: Units, leaves: Units, output: int, weakest: float
     ) -> tuple[tuple[Connections, Connections, Connections], int]:
         """Return the connections of each layer between the given units, and how many are too weak to be drawn."""
-        W1, W2, W_out = self.layers.W1, self.layers.W2, self.layers.W_out
+        W1, W2, W_out = self.W1, self.layers.W2, self.layers.W_out
         drawn, left_out = [], 0
         for matrix in (W1[np.ix_(splits, inputs)], W2[np.ix_(leaves, splits)]):
             strong = self._strong(matrix, weakest)
@@ -98,7 +104,7 @@ class TreePart:
         )
 
     def _rule(self, split: int, names: Sequence[str]) -> str:
-        W1, b1 = self.layers.W1[split], self.layers.b1[split]
+        W1, b1 = self.W1[split], self.layers.b1[split]
         if self.full:
             return f"mostly {short(names[np.abs(W1).argmax()])}"
         feature, soft = self.feature[split], self.network.soft

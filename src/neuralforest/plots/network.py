@@ -33,7 +33,8 @@ class NetworkDisplay:
     inputs, splits, leaves : int arrays
         The units that are drawn, from top to bottom.
     connections : three Connections
-        Inputs to splits, splits to leaves, leaves to output.
+        Inputs to splits, splits to leaves, leaves to output. With full connectivity, the weights of inputs are times
+        their spread.
     labels : four lists of str
         What stands in or beside the units.
     path : int array (splits above the leaf) or None
