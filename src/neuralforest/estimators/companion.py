@@ -1,7 +1,6 @@
 """Companions beside a network: each gets the share of the prediction that suits rows which neither has seen.
 
-But for a careful line, which is fitted to all rows that the network learns from, as the mean of a target is, and costs as
-little.
+But for a careful line, which is fitted to all rows that the network learns from, as the mean of a target is.
 """
 
 import hashlib
