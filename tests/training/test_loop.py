@@ -174,10 +174,10 @@ def cycle(max_epochs, batch_size, rate):
 @pytest.mark.parametrize(
     ("settings", "ends_early"),
     [
-        (cycle(50, 8, 0.001), {False}),
-        (cycle(100, 2, 0.02), {True}),
-        (cycle(12, 2, 0.02), {True, False}),
-        (cycle(5, 1, 0.02), {True, False}),
+        (cycle(50, 8, 0.001), False),
+        (cycle(100, 2, 0.02), True),
+        (cycle(12, 2, 0.02), None),  # some modes do
+        (cycle(5, 1, 0.02), None),
     ],
 )
 def test_one_cycle_ends_when_rows_are_known_by_heart_and_others_badly(mode, settings, ends_early):
@@ -193,7 +193,7 @@ def test_one_cycle_ends_when_rows_are_known_by_heart_and_others_badly(mode, sett
         and training[end - lately : end].max() < losses[: end + 1].min()
     ]
     assert by_heart == ([last] if last < most else [])
-    assert (last < most) in ends_early
+    assert ends_early in (None, last < most)
     assert result.validation_loss <= result.forest_loss
 
 

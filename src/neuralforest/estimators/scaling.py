@@ -47,9 +47,9 @@ def measured_units(
         units = {"center": np.zeros_like(center), "scale": np.ones_like(spread)}
     sharpness = cell_sharpness(network, X, **units) if cells else np.ones(network.ensemble.n_splits)
     if network.classes is None and standardize:
-        units["output_center"], units["output_scale"] = of_target = center_and_spread(y, weight)
+        units["output_center"], units["output_scale"] = center_and_spread(y, weight)
         if full and network.ensemble.aggregation == "mean":
-            factor = relevance(network, data, *of_target)
+            factor = relevance(network, data, units["output_center"], units["output_scale"])
             units["scale"] = spread / factor
             sharpness = sharpness / factor[network.ensemble.feature]  # the start stays what it is
     elif network.classes is None:
