@@ -1,1 +1,1 @@
-"""The paper's experiments, peers and speed. Outside of the wheel: it needs data and the extra `bench`."""
+"""Benchmarks: the paper's experiments, accuracy, speed. Not part of the wheel; they need data and the extra `bench`."""

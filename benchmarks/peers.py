@@ -1,67 +1,60 @@
-"""The models that are compared: ours and the peers, each with its default settings.
+"""The models that are compared, each with its default settings: neural forest, forests, boosting, BART, perceptron.
 
-Every model gets a table and returns predictions (regression) or probabilities (classification). String columns are
-ordinal-encoded for all but CatBoost, which takes them as they are.
+String columns are ordinal-encoded for all models except CatBoost, which handles them natively.
 """
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+Factory = Callable[[str, int, int], Any]  # (task, seed, threads) -> estimator
+
 
 class Peer(NamedTuple):
-    """How to make a model."""
+    """How a model is made."""
 
-    make: Callable[[str, int, int], Any]  # (task, seed, threads) -> estimator
+    make: Factory
     native_strings: bool = False
 
 
-def _neural_forest(task: str, seed: int, threads: int) -> Any:
-    import neuralforest as nf
+class Bart:
+    """BART of stochtree as a scikit-learn regressor, with the burn-in and the draws of the paper."""
 
-    kind = nf.NeuralForestRegressor if task == "regression" else nf.NeuralForestClassifier
-    return kind(random_state=seed, n_jobs=threads)
+    def __init__(self, n_trees: int, seed: int, **general_params: Any) -> None:
+        self.n_trees, self.general_params = n_trees, {"random_seed": seed, **general_params}
+
+    def fit(self, X: NDArray[np.float64], y: NDArray[np.float64]) -> "Bart":
+        from stochtree import BARTModel
+
+        self.model = BARTModel()
+        self.model.sample(
+            X_train=np.array(X, order="C"),
+            y_train=np.array(y),
+            num_gfr=0,
+            num_burnin=100,
+            num_mcmc=1000,
+            general_params=self.general_params,
+            mean_forest_params={"num_trees": self.n_trees},
+        )
+        return self
+
+    def predict(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+        draws = self.model.predict(np.array(X, order="C"), type="mean", terms="y_hat")
+        return np.asarray(draws).reshape(len(X))
 
 
-def _forest(name: str) -> Callable[[str, int, int], Any]:
-    def make(task: str, seed: int, threads: int) -> Any:
-        import sklearn.ensemble
+def _pair(module: str, prefix: str, seed: str = "random_state", threads: str = "n_jobs", **settings: Any) -> Factory:
+    """Return a factory of `<prefix>Regressor` or `<prefix>Classifier`; no `threads` where a model takes no number."""
 
-        kind = getattr(sklearn.ensemble, name + ("Regressor" if task == "regression" else "Classifier"))
-        return kind(n_estimators=500, random_state=seed, n_jobs=threads)
+    def make(task: str, seed_value: int, n_threads: int) -> Any:
+        kind = getattr(import_module(module), f"{prefix}{'Regressor' if task == 'regression' else 'Classifier'}")
+        return kind(**{seed: seed_value}, **({threads: n_threads} if threads else {}), **settings)
 
     return make
-
-
-def _hist_gradient_boosting(task: str, seed: int, threads: int) -> Any:
-    from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
-
-    kind = HistGradientBoostingRegressor if task == "regression" else HistGradientBoostingClassifier
-    return kind(random_state=seed)
-
-
-def _xgboost(task: str, seed: int, threads: int) -> Any:
-    import xgboost
-
-    kind = xgboost.XGBRegressor if task == "regression" else xgboost.XGBClassifier
-    return kind(random_state=seed, n_jobs=threads)
-
-
-def _lightgbm(task: str, seed: int, threads: int) -> Any:
-    import lightgbm
-
-    kind = lightgbm.LGBMRegressor if task == "regression" else lightgbm.LGBMClassifier
-    return kind(random_state=seed, n_jobs=threads, verbose=-1)
-
-
-def _catboost(task: str, seed: int, threads: int) -> Any:
-    import catboost
-
-    kind = catboost.CatBoostRegressor if task == "regression" else catboost.CatBoostClassifier
-    return kind(random_seed=seed, thread_count=threads, verbose=False, allow_writing_files=False)
 
 
 def _mlp(task: str, seed: int, threads: int) -> Any:
@@ -76,55 +69,31 @@ def _mlp(task: str, seed: int, threads: int) -> Any:
     return TransformedTargetRegressor(network, transformer=StandardScaler())
 
 
-class _Bart:
-    """stochtree's BART with the interface of an estimator; regression only."""
-
-    def __init__(self, n_trees: int, seed: int) -> None:
-        self.n_trees, self.seed = n_trees, seed
-
-    def fit(self, X: NDArray[np.float64], y: NDArray[np.float64]) -> "_Bart":
-        from stochtree import BARTModel
-
-        self.model = BARTModel()
-        self.model.sample(
-            X_train=np.array(X, order="C"),
-            y_train=np.array(y),
-            num_gfr=0,
-            num_burnin=100,
-            num_mcmc=1000,
-            general_params={"random_seed": self.seed},
-            mean_forest_params={"num_trees": self.n_trees},
-        )
-        return self
-
-    def predict(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
-        draws = self.model.predict(np.array(X, order="C"))
-        draws = draws["y_hat"] if isinstance(draws, dict) else draws
-        return np.asarray(draws).mean(axis=1)
-
-
+_CATBOOST = _pair(
+    "catboost", "CatBoost", seed="random_seed", threads="thread_count", verbose=False, allow_writing_files=False
+)
 PEERS: dict[str, Peer] = {
-    "NeuralForest": Peer(_neural_forest),
-    "RandomForest 500": Peer(_forest("RandomForest")),
-    "ExtraTrees 500": Peer(_forest("ExtraTrees")),
-    "HistGradientBoosting": Peer(_hist_gradient_boosting),
-    "XGBoost": Peer(_xgboost),
-    "LightGBM": Peer(_lightgbm),
-    "CatBoost": Peer(_catboost, native_strings=True),
-    "BART 30": Peer(lambda task, seed, threads: _Bart(30, seed)),
-    "BART 200": Peer(lambda task, seed, threads: _Bart(200, seed)),
+    "NeuralForest": Peer(_pair("neuralforest", "NeuralForest")),
+    "RandomForest 500": Peer(_pair("sklearn.ensemble", "RandomForest", n_estimators=500)),
+    "ExtraTrees 500": Peer(_pair("sklearn.ensemble", "ExtraTrees", n_estimators=500)),
+    "HistGradientBoosting": Peer(_pair("sklearn.ensemble", "HistGradientBoosting", threads="")),
+    "XGBoost": Peer(_pair("xgboost", "XGB")),
+    "LightGBM": Peer(_pair("lightgbm", "LGBM", verbose=-1)),
+    "CatBoost": Peer(_CATBOOST, native_strings=True),
+    "BART 30": Peer(lambda task, seed, threads: Bart(30, seed)),
+    "BART 200": Peer(lambda task, seed, threads: Bart(200, seed)),
     "MLP": Peer(_mlp),
 }
 """By the name that the report shows; BART is for regression only."""
 
 
 def table_for(peer: Peer, X: pd.DataFrame, encoded: NDArray[np.float64]) -> Any:
-    """Return the features as a model takes them."""
+    """Return the features in the form that a model takes."""
     return X if peer.native_strings and _string_columns(X) else encoded
 
 
 def fit_arguments(peer: Peer, X: pd.DataFrame) -> dict[str, Any]:
-    """Return what has to be said of string columns to a model that takes them."""
+    """Return the arguments of `fit` that declare string columns to a model that handles them."""
     strings = _string_columns(X)
     return {"cat_features": strings} if peer.native_strings and strings else {}
 

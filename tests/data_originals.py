@@ -1,4 +1,4 @@
-"""The public sources' own files, made anew from our tables: what was dropped is filled in, names are theirs again.
+"""The original files of the public sources, rebuilt from our tables: with their names and with the dropped columns.
 
 The formats are those of the archives: separators, headers, missing values, extra columns and rows, workbooks, ARFF.
 """
@@ -29,7 +29,7 @@ def text(frame, sep=",", header=False, **options):
 
 
 def spaced(frame, between="   "):
-    """Columns apart by several blanks, with some before and after, as in old files."""
+    """Columns separated by several blanks, with leading and trailing ones."""
     return "".join(f" {between.join(row)} \n" for row in frame.itertuples(index=False)).encode()
 
 
@@ -43,7 +43,7 @@ def zipped(**members):
 
 
 def xlsx(*sheets):
-    """A workbook with a blank row and a blank column at the margins of each sheet, as people leave them."""
+    """A workbook with an empty last row and column in each sheet."""
     openpyxl = pytest.importorskip("openpyxl")
     book = openpyxl.Workbook()
     book.remove(book.active)
@@ -59,7 +59,7 @@ def xlsx(*sheets):
 
 
 def xls(frame):
-    """A workbook of the second BIFF version, the simplest that readers of .xls know: labels, then numbers."""
+    """A workbook of BIFF version 2, the simplest .xls format: labels, then numbers."""
 
     def record(kind, body):
         return struct.pack("<HH", kind, len(body)) + body
@@ -73,7 +73,7 @@ def xls(frame):
 
 
 def openml(data_id, frame, nominal=()):
-    """Return the four documents that make a data set of OpenML."""
+    """Return the four documents of a data set of OpenML."""
     lines = [f"@RELATION set{data_id}"]
     for name in frame.columns:
         kind = "{" + ",".join(sorted(set(frame[name]))) + "}" if name in nominal else "NUMERIC"
@@ -104,7 +104,7 @@ def openml(data_id, frame, nominal=()):
     }
     qualities = [{"name": "NumberOfInstances", "value": str(float(len(frame)))}]
     files = {OPENML + location: arff}
-    for host in ("www.openml.org", "api.openml.org"):  # versions of scikit-learn ask one or the other
+    for host in ("www.openml.org", "api.openml.org"):  # depends on the version of scikit-learn
         api = f"{host}/api/v1/json/data"
         files[f"{api}/{data_id}"] = json.dumps({"data_set_description": description}).encode()
         files[f"{api}/features/{data_id}"] = json.dumps({"data_features": {"feature": features}}).encode()
@@ -185,7 +185,7 @@ def regression(folder):
 
 
 def houses(frame):
-    """Names and order of OpenML's "houses"."""
+    """Return the columns with the names and in the order of OpenML's "houses"."""
     theirs = {
         "median_house_value": "target",
         "median_income": "medianIncome",
@@ -228,5 +228,5 @@ def classification(folder):
 
 
 def everything(folder):
-    """Return all files of all sources, by address."""
+    """Return all files of all sources by address."""
     return {**paper(folder), **regression(folder), **classification(folder)}

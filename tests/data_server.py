@@ -1,4 +1,4 @@
-"""A stand-in for the network: one server on this machine, to which every https address leads."""
+"""A local server in place of the network: every https address is redirected to it."""
 
 import threading
 import urllib.error
@@ -9,25 +9,25 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 LOCAL = "127.0.0.1"
 
 
-class StandIn:
+class Responses:
     """`files` maps "host/path" to bytes, to a status code, or to a list of those, one for each request in turn."""
 
     def __init__(self, files):
         self.files = dict(files)
-        self.asked = []
+        self.requested = []
 
     def answer(self, address):
-        self.asked.append(address)
+        self.requested.append(address)
         found = self.files.get(address, 404)
         if isinstance(found, list):
             found = found.pop(0) if len(found) > 1 else found[0]
         return (200, found) if isinstance(found, bytes) else (found, b"")
 
 
-def _handler(stand_in):
+def _handler(responses):
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self):
-            status, body = stand_in.answer(self.path[1:])
+            status, body = responses.answer(self.path[1:])
             self.send_response(status)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
@@ -42,7 +42,7 @@ def _handler(stand_in):
 def _to(port):
     class Redirect(urllib.request.HTTPSHandler):
         def https_open(self, request):
-            # What stays of the address is its host, as the first part of the path.
+            # The host becomes the first part of the path.
             local = urllib.request.Request(f"http://{LOCAL}:{port}/{request.host}{request.selector}")
             return self.parent.open(local, timeout=request.timeout)
 
@@ -51,15 +51,15 @@ def _to(port):
 
 @contextmanager
 def network(files):
-    """Serve `files` in place of the network; yields the StandIn, which knows what was asked for."""
-    stand_in = StandIn(files)
-    server = ThreadingHTTPServer((LOCAL, 0), _handler(stand_in))
+    """Serve `files` in place of the network; yields its Responses, which record the requests."""
+    responses = Responses(files)
+    server = ThreadingHTTPServer((LOCAL, 0), _handler(responses))
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
     thread.start()
     no_proxy = urllib.request.ProxyHandler({})
     urllib.request.install_opener(urllib.request.build_opener(no_proxy, _to(server.server_address[1])))
     try:
-        yield stand_in
+        yield responses
     finally:
         urllib.request.install_opener(None)
         server.shutdown()
@@ -69,7 +69,7 @@ def network(files):
 
 @contextmanager
 def no_network():
-    """Every https address is refused, as it is without a network."""
+    """Every https request fails, as without a network."""
 
     class Refuse(urllib.request.HTTPSHandler):
         def https_open(self, request):

@@ -14,7 +14,8 @@ def run(model, X):
     return dict(zip([output.name for output in session.get_outputs()], session.run(None, {"X": X}), strict=True))
 
 
-def said(outputs):
+def prediction(outputs):
+    """Return predictions (rows, outputs) or probabilities (rows, classes)."""
     return outputs["prediction"] if "prediction" in outputs else outputs["probabilities"]
 
 

@@ -1,4 +1,4 @@
-"""A float64 twin of whole networks, hard and soft trees mixed, and random models to compare exports on.
+"""A float64 twin of whole networks, hard and soft trees together, and random models to compare exports on.
 
 The twin reads the flat parameters by counting through them, unit by unit, and shares no code with the package.
 """
@@ -15,25 +15,29 @@ from twins import leaves
 
 
 def output(network, X, rounded=False):
-    """Return what the trees say together, before the link, (rows, outputs).
+    """Return the raw predictions, (rows, outputs).
 
     `rounded` is whether the scaled inputs are rounded to float32, as `predict` does.
     """
     e, soft = network.ensemble, network.soft
     X = np.asarray(X).astype(e.compare_dtype)
-    joint = soft is not None and soft.training == "joint"
-    hard = [network.hard[0 if joint else tree] for tree in range(e.n_trees)] if soft is not None else [True] * e.n_trees
+    total, n_soft = np.zeros((len(X), e.n_outputs)), 0
+    hard_trees = range(e.n_trees)
+    if soft is not None:
+        hard_trees = []
+        for trees, is_hard, out in _subnetworks(network, X, rounded):
+            if is_hard:
+                hard_trees += trees
+                continue
+            total += (soft.output_center + soft.output_scale * out) * (len(trees) if e.aggregation == "mean" else 1)
+            n_soft += 1
     found = leaves(e, X)
-    total = np.zeros((len(X), e.n_outputs))
-    for tree in range(e.n_trees):
-        if hard[tree]:
-            total += e.value[e.first_leaf[tree] + found[:, tree]]
-    if not all(hard):
-        for said, n_trees in _soft_blocks(network, X, rounded):
-            total += (soft.output_center + soft.output_scale * said) * (n_trees if e.aggregation == "mean" else 1)
+    for tree in hard_trees:
+        total += e.value[e.first_leaf[tree] + found[:, tree]]
     if e.aggregation == "mean":
-        return total / e.n_trees + e.base_score
-    return total + e.base_score if all(hard) else total
+        return total / e.n_trees
+    n_groups = len(e.groups) - 1
+    return (total + (n_groups - n_soft) * e.base_score) / n_groups
 
 
 def predict(network, X, rounded=False):
@@ -50,22 +54,20 @@ def predict(network, X, rounded=False):
     return np.hstack([1 - second, second])
 
 
-def _soft_blocks(network, X, rounded):
-    """Yield, for every soft block, what it says (rows, outputs) and how many trees it has."""
+def _subnetworks(network, X, rounded):
+    """Yield the trees of every subnetwork, whether they are evaluated as trees, and its output (rows, outputs)."""
     e, soft = network.ensemble, network.soft
     numbers = iter(soft.parameters.astype(np.float64))
     x = (X.astype(np.float64) - soft.center) / soft.scale
     x = np.where(x < soft.low, soft.low, np.where(x > soft.high, soft.high, x))
     x = x.astype(np.float32).astype(np.float64) if rounded else x
-    for block in range(len(soft.hard)):
-        trees = range(e.n_trees) if soft.training == "joint" else [block]
-        said = _block(e, soft, trees, x, numbers)
-        if not soft.hard[block]:
-            yield said, len(trees)
+    for subnetwork, is_hard in enumerate(soft.hard):
+        trees = range(soft.first_tree[subnetwork], soft.first_tree[subnetwork + 1])
+        yield trees, is_hard, _subnetwork(e, soft, trees, x, numbers)
     assert next(numbers, None) is None
 
 
-def _block(e, soft, trees, x, numbers):
+def _subnetwork(e, soft, trees, x, numbers):
     contrast1, contrast2 = (float(np.float32(contrast)) for contrast in soft.contrast)
     splits = [k for t in trees for k in range(e.first_split[t], e.first_split[t + 1])]
     leaf0 = {t: sum(e.first_leaf[s + 1] - e.first_leaf[s] for s in trees if s < t) for t in trees}
@@ -88,9 +90,9 @@ def _block(e, soft, trees, x, numbers):
     u = np.tanh(contrast1 * (np.nan_to_num(x) @ W1.T + b1))
     for unit, k in enumerate(splits):
         u[np.isnan(x[:, e.feature[k]]), unit] = -1 if e.missing_left[k] else 1
-    fires = np.tanh(contrast2 * (u @ W2.T + b2)) + 1
+    active = np.tanh(contrast2 * (u @ W2.T + b2)) + 1
     ends = [*leaf0.values(), n_leaves]
-    scores = [fires[:, a:b] @ w_out[a:b] + own for a, b, own in zip(ends[:-1], ends[1:], offset, strict=True)]
+    scores = [active[:, a:b] @ w_out[a:b] + own for a, b, own in zip(ends[:-1], ends[1:], offset, strict=True)]
     if e.classes is not None and e.link == "identity":
         powers = [np.exp(score - score.max(axis=1, keepdims=True)) for score in scores]
         scores = [power / power.sum(axis=1, keepdims=True) / len(trees) for power in powers]
@@ -103,8 +105,10 @@ KINDS = ("mean", "several", "sum", "log", "forest", "logit", "softmax")
 LABELS = {"int": np.array([3, 5, 9]), "str": np.array(["ash", "elm", "oak"]), "bool": np.array([False, True])}
 
 
-def random_ensemble(rng, kind="mean", sizes=(5, 1, 4), n_features=3, compare_dtype="float32", labels="int"):
-    """Trees of random shape with these numbers of leaves; many thresholds are no numbers of float32, some are +inf."""
+def random_ensemble(
+    rng, kind="mean", sizes=(5, 1, 4), n_features=3, compare_dtype="float32", labels="int", groups=None
+):
+    """Trees of random shape with these numbers of leaves; many thresholds are not float32 numbers, some are +inf."""
 
     def middles(begin, end):
         if end - begin == 1:
@@ -140,11 +144,12 @@ def random_ensemble(rng, kind="mean", sizes=(5, 1, 4), n_features=3, compare_dty
         link=kind if kind in ("log", "logit", "softmax") else "identity",
         compare_dtype=compare_dtype,
         classes=classes,
+        groups=groups,
     )
 
 
 def soften(rng, network, training, connectivity, contrast=(3.0, 1.0), hard=0.3, noise=0.1):
-    """The network in units of its own, at other weights than those of its trees, with some blocks kept hard."""
+    """The network in scaled units, at other weights than those of its trees, with some subnetworks hard."""
     e = network.ensemble
     units = {"center": rng.normal(size=e.n_features), "scale": rng.uniform(0.5, 2, size=e.n_features)}
     units |= {"low": rng.uniform(-2, 0, size=e.n_features), "high": rng.uniform(0, 2, size=e.n_features)}
@@ -154,17 +159,17 @@ def soften(rng, network, training, connectivity, contrast=(3.0, 1.0), hard=0.3, 
     start = soft.soft.parameters
     noisy = (start + rng.normal(scale=noise, size=len(start))).astype(np.float32)
     far = np.abs(start) > 1e30  # the offset of a threshold of +inf
-    return soft.with_parameters(np.where(far, start, noisy), rng.random(soft.n_blocks) < hard)
+    return soft.with_parameters(np.where(far, start, noisy), rng.random(soft.n_subnetworks) < hard)
 
 
 def random_rows(rng, ensemble, n):
-    """Rows of which many stand on a threshold or next to it, and some miss a value."""
+    """Rows with many values on a threshold or next to it, and some missing values."""
     X = rng.normal(size=(n, ensemble.n_features))
     finite = ensemble.threshold[np.isfinite(ensemble.threshold)]
     if len(finite):
         on = rng.choice(finite, size=X.shape).astype(ensemble.compare_dtype)
-        beside = np.nextafter(on, rng.choice([-9, 9], size=X.shape).astype(on.dtype))
-        X = np.choose(rng.integers(4, size=X.shape), [X, X, on, beside])
+        near = np.nextafter(on, rng.choice([-9, 9], size=X.shape).astype(on.dtype))
+        X = np.choose(rng.integers(4, size=X.shape), [X, X, on, near])
     X[rng.random(X.shape) < 0.1] = np.nan
     return X
 
@@ -177,39 +182,42 @@ def networks(draw):
     sizes = draw(st.lists(st.integers(1, 9), min_size=1, max_size=5))
     labels = draw(st.sampled_from(sorted(LABELS)))
     compare_dtype = draw(st.sampled_from(["float32", "float64"]))
-    network = ForestNetwork(random_ensemble(rng, kind, sizes, draw(st.integers(1, 4)), compare_dtype, labels))
-    form = draw(st.sampled_from(["hard", "soft", "mixed"]))
+    cuts = draw(st.sets(st.integers(1, len(sizes))))
+    groups = [0, *sorted(cuts | {len(sizes)})]  # any partition of the trees
+    n_features = draw(st.integers(1, 4))
+    network = ForestNetwork(random_ensemble(rng, kind, sizes, n_features, compare_dtype, labels, groups))
+    form = draw(st.sampled_from(["hard", "soft", "blended"]))
     if form == "hard":
         return network
     training = draw(st.sampled_from(["independent", "joint"] if network.ensemble.aggregation == "mean" else ["joint"]))
     contrast = draw(st.sampled_from([(1.0, 1.0), (3.0, 1.0), (10.0, 2.5), (100.0, 1.0)]))
     connectivity = draw(st.sampled_from(["sparse", "full"]))
-    return soften(rng, network, training, connectivity, contrast, hard=0.5 if form == "mixed" else 0.0)
+    return soften(rng, network, training, connectivity, contrast, hard=0.5 if form == "blended" else 0.0)
 
 
-def answer(network, X):
-    """What the package says: predictions (rows, outputs) or probabilities (rows, classes)."""
+def prediction(network, X):
+    """Return the predictions (rows, outputs) or probabilities (rows, classes) of the package."""
     return network.predict(X).reshape(len(X), -1) if network.classes is None else network.predict_proba(X)
 
 
-def spread(network, said):
-    """How much a target varies, (outputs,), that the trees of a network and what it has said belong to.
+def spread(network, predicted):
+    """Return the scale of a target, (outputs,), to compare errors with, given predictions of the network.
 
-    A number of float32 has 7 digits: what varies by less than a tenth of its size is not judged by how much it varies.
+    A float32 number has 7 digits: a target that varies by less than a tenth of its size is compared with its size.
     """
     e = network.ensemble
     if e.classes is not None:
         return 1.0
     trees = 1 if e.aggregation == "mean" else np.sqrt(e.n_trees)
-    return np.maximum(0.1 * np.abs(said).max(axis=0), 0 if e.link == "log" else trees * e.value.std(axis=0))
+    return np.maximum(0.1 * np.abs(predicted).max(axis=0), 0 if e.link == "log" else trees * e.value.std(axis=0))
 
 
 def fitted(X, y, classifier=False, **parameters):
-    """A small estimator whose trees are partly kept, partly networks, whatever the guard would have said."""
+    """A small estimator of which some trees are hard and some are networks, whatever the guard decides."""
     forest = (RandomForestClassifier if classifier else RandomForestRegressor)(4, max_leaf_nodes=8, random_state=0)
     kind = NeuralForestClassifier if classifier else NeuralForestRegressor
     settings = {"contrast": (3, 1), "max_epochs": 2, "random_state": 0, **parameters}
     model = kind(forest, **settings).fit(X, y)
     network = model.network_
-    model.network_ = network.with_parameters(network.soft.parameters, np.arange(network.n_blocks) % 3 == 1)
+    model.network_ = network.with_parameters(network.soft.parameters, np.arange(network.n_subnetworks) % 3 == 1)
     return model

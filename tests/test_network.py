@@ -89,9 +89,9 @@ def test_a_soft_network_starts_with_the_weights_of_its_trees(mode, kind):
     ensemble = random_ensemble((5, 1, 4), kind, n_outputs=2)
     soft, hard = soften(ensemble, mode), ForestNetwork(ensemble)
     trees = [hard.layers(tree) for tree in range(3)]
-    blocks = [[tree] for tree in trees] if mode[0] == "independent" else [trees]
-    assert soft.n_blocks == len(blocks)
-    for number, members in enumerate(blocks):
+    subnetworks = [[tree] for tree in trees] if mode[0] == "independent" else [trees]
+    assert soft.n_subnetworks == len(subnetworks)
+    for number, members in enumerate(subnetworks):
         layers = soft.layers(number)
         np.testing.assert_array_equal(layers.W1.toarray(), np.vstack([tree.W1.toarray() for tree in members]))
         np.testing.assert_array_equal(
@@ -122,16 +122,16 @@ def test_soft_outputs_are_those_of_dense_matrices_in_float64(sizes, kind, mode, 
     network = training_twins.disturbed(soften(ensemble, mode, **units))
     X, _ = training_twins.random_rows(ensemble, 40, seed, missing=0.2)
     x = np.clip((X.astype(np.float64) - 0.1) / [2.0, 0.5, 1.0], -0.5, [0.3, 1.0, 0.5]).astype(np.float32)
-    blocks = [training_twins.Block(network, number) for number in range(network.n_blocks)]
-    expected = np.mean([block.predict(block.paper(network.soft.parameters), x) for block in blocks], axis=0)
+    subnetworks = [training_twins.Block(network, number) for number in range(network.n_subnetworks)]
+    expected = np.mean([subnetwork.predict(subnetwork.paper(network.soft.parameters), x) for subnetwork in subnetworks], axis=0)
     if kind[0] in ("mean", "sum"):
         expected = 0.3 + 1.7 * expected
     np.testing.assert_allclose(network.output(X), expected, rtol=1e-4, atol=3e-5)
-    for number, block in enumerate(blocks):
-        own = network.block_output(number, X)
+    for number, subnetwork in enumerate(subnetworks):
+        own = network.subnetwork_output(number, X)
         assert own.shape == (40, ensemble.n_outputs)
         if kind[0] == "forest":
-            alone = block.predict(block.paper(network.soft.parameters), x)
+            alone = subnetwork.predict(subnetwork.paper(network.soft.parameters), x)
             np.testing.assert_allclose(own, alone, rtol=1e-4, atol=3e-5)
 
 
@@ -141,15 +141,15 @@ def test_a_block_that_is_kept_hard_is_its_trees(mode, n_outputs):
     ensemble = random_ensemble((5, 1, 4), n_outputs=n_outputs)
     X, _ = training_twins.random_rows(ensemble, 50, missing=0.2)
     soft = soften(ensemble, mode, output_center=0.5, output_scale=2.0)
-    for kept in np.eye(soft.n_blocks, dtype=bool):
-        mixed = soft.with_parameters(soft.soft.parameters, kept)
+    for kept in np.eye(soft.n_subnetworks, dtype=bool):
+        blended = soft.with_parameters(soft.soft.parameters, kept)
         number = int(kept.argmax())
         trees = slice(number, number + 1) if mode[0] == "independent" else slice(None)
         expected = twins.scores(ensemble[trees], X)
-        np.testing.assert_allclose(mixed.block_output(number, X), expected, rtol=1e-12)
-        blocks = [mixed.block_output(block, X) for block in range(soft.n_blocks)]
-        np.testing.assert_allclose(mixed.output(X), np.mean(blocks, axis=0), rtol=1e-9)
-    all_hard = soft.with_parameters(soft.soft.parameters, np.ones(soft.n_blocks, bool))
+        np.testing.assert_allclose(blended.subnetwork_output(number, X), expected, rtol=1e-12)
+        subnetworks = [blended.subnetwork_output(subnetwork, X) for subnetwork in range(soft.n_subnetworks)]
+        np.testing.assert_allclose(blended.output(X), np.mean(subnetworks, axis=0), rtol=1e-9)
+    all_hard = soft.with_parameters(soft.soft.parameters, np.ones(soft.n_subnetworks, bool))
     np.testing.assert_array_equal(all_hard.predict(X), ForestNetwork(ensemble).predict(X))
 
 
@@ -196,8 +196,8 @@ def test_a_threshold_of_infinity_stays_to_the_right_of_everything():
     ensemble = TreeEnsemble([0], [np.inf], [False], [1], [[1.0], [3.0]], [4, 4], [0, 1], [0, 2], n_features=1)
     X = np.array([[-3e38], [0.0], [3e38], [np.nan]])
     for mode in MODES:
-        for folded in (False, True):
-            soft = soften(ensemble, mode, (100.0, 20.0), folded=folded)
+        for fold_contrast in (False, True):
+            soft = soften(ensemble, mode, (100.0, 20.0), fold_contrast=fold_contrast)
             np.testing.assert_allclose(soft.predict(X), [1, 1, 1, 3], atol=1e-5)
 
 
@@ -270,7 +270,7 @@ def test_a_pickle_holds_the_network_and_no_cache():
     for network in (ForestNetwork(ensemble), soften(ensemble, MODES[3])):
         before = network.predict(X)
         copy = pickle.loads(pickle.dumps(network))
-        assert set(vars(copy)) == {"ensemble", "soft", "companions"}
+        assert set(vars(copy)) == {"ensemble", "soft", "base_models"}
         np.testing.assert_array_equal(copy.predict(X), before)
 
 
@@ -312,7 +312,7 @@ def test_modes_are_words_of_the_paper(options):
 def test_trees_that_are_added_up_are_trained_together():
     message = error_of(ForestNetwork(random_ensemble(kind="sum")).soften)
     assert message.startswith("training must be 'joint' for trees that are added up (boosting)")
-    assert ForestNetwork(random_ensemble((4,), kind="sum")).soften().n_blocks == 1
+    assert ForestNetwork(random_ensemble((4,), kind="sum")).soften().n_subnetworks == 1
 
 
 @pytest.mark.parametrize("name", ["center", "scale", "low", "high", "spread", "output_center", "output_scale"])

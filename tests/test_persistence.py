@@ -39,8 +39,8 @@ import neuralforest as nf
 from neuralforest.ensemble import TreeEnsemble
 from neuralforest.exceptions import ModelFileError, NotFittedError, UnsupportedModelError
 from neuralforest.persistence import _container, _describe
-from neuralforest.softening import Softening
-from neuralforest.stored import Bags, StoredForest
+from neuralforest.network.softening import Softening
+from neuralforest.persistence.stored_forest import Bags, StoredForest
 
 X = np.random.default_rng(0).normal(size=(40, 3)).round(2)
 Y = X[:, 0] + np.sin(3 * X[:, 1])
@@ -166,7 +166,7 @@ def models(draw):
         "training": "joint" if boosted else draw(st.sampled_from(["independent", "joint"])),
         "connectivity": draw(st.sampled_from(["sparse", "full"])),
         "contrast": draw(st.sampled_from([(3.0, 1), [[1.0, 1.0], [10.0, 2.0]]])),
-        "folded": draw(st.booleans()),
+        "fold_contrast": draw(st.booleans()),
         "standardize": draw(st.booleans()),
         "max_epochs": draw(st.integers(0, 2)),
         "learning_rate": draw(st.sampled_from([0.05, (0.01, 0.1, 0.0)])),
@@ -282,7 +282,7 @@ def test_a_file_of_format_2_is_read_for_ever():
     folder = Path(__file__).parent / "models"
     expected = json.loads((folder / "format-2.json").read_text())
     network = nf.load(folder / "format-2-network.nforest")
-    assert [(str(each), each.share) for each in network.companions] == [("3 deep trees", 0.25)]
+    assert [(str(each), each.share) for each in network.base_models] == [("3 deep trees", 0.25)]
     np.testing.assert_allclose(network.predict_proba(np.array(expected["X"])), expected["probabilities"], rtol=1e-5)
 
 
@@ -290,7 +290,7 @@ def test_a_file_of_format_3_is_read_for_ever():
     folder = Path(__file__).parent / "models"
     expected = json.loads((folder / "format-3.json").read_text())
     network = nf.load(folder / "format-3-network.nforest")
-    assert [(str(each), each.share) for each in network.companions] == [
+    assert [(str(each), each.share) for each in network.base_models] == [
         ("3 deep trees", 0.25),
         ("4 boosted trees", 0.125),
         ("a linear function", 0.375),
@@ -318,7 +318,7 @@ def test_a_file_of_format_6_is_read_for_ever():
     folder = Path(__file__).parent / "models"
     expected = json.loads((folder / "format-6.json").read_text())
     network = nf.load(folder / "format-6-network.nforest")
-    assert [(each.share, each.stopgap) for each in network.companions] == [(0.5, True), (0.25, False)]
+    assert [(each.share, each.is_fallback) for each in network.base_models] == [(0.5, True), (0.25, False)]
     assert network.soft.spread.tolist() == [0.25, 1.0, 0.5, 0.75]
     np.testing.assert_allclose(network.predict(np.array(expected["X"])), expected["prediction"], rtol=1e-5)
 
@@ -603,7 +603,7 @@ HOSTILE = {
 
 @contextmanager
 def peak_of_memory():
-    """Gives a function that says how many bytes were in use at most, inside of the block."""
+    """Gives a function that says how many bytes were in use at most, inside of the subnetwork."""
     with tempfile.TemporaryDirectory() as folder:
         again(network(), Path(folder))  # so that no kernel is compiled below
     peaks = []
@@ -668,7 +668,7 @@ HOSTILE_ESTIMATORS = {
         lambda: forged(a_classifier(), {"fit.classes": None}, model__classes=None),
         "3 labels in rising order",
     ),
-    "mixed labels": (
+    "blended labels": (
         lambda: forged(a_classifier(), {"fit.classes": None}, model__classes={"type": "object", "values": ["a", 1, 2]}),
         "3 labels in rising order",
     ),

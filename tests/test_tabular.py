@@ -7,7 +7,7 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
 import neuralforest as nf
 from neuralforest.exceptions import TableError, TableWarning
-from neuralforest.tabular import Column, guess_task, read_target
+from neuralforest.tables import Column, guess_task, read_target
 
 pandas = pytest.importorskip("pandas")
 

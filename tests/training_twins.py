@@ -1,7 +1,7 @@
 """A slow twin of soft networks, and small cases to compare it with the package on.
 
 The twin knows dense matrices, one formula for NumPy (float64, for finite differences) and torch (for autograd), and a
-plain torch training loop. It finds a block's weights in the flat vector through index tables that are built by loops
+plain torch training loop. It finds a subnetwork's weights in the flat vector through index tables that are built by loops
 over the trees, and shares nothing with the kernels but the shuffles. Its vectors hold the paper's b_out, where the
 package stores b_out - sum(w_out).
 """
@@ -13,11 +13,11 @@ import torch
 from sklearn.ensemble import RandomForestRegressor
 
 import neuralforest as nf
-from neuralforest._kernels.losses import LOG_LOGISTIC, LOG_PROBABILITY
-from neuralforest._kernels.shuffle import shuffle
+from neuralforest._kernels.network.losses import LOG_LOGISTIC, LOG_PROBABILITY
+from neuralforest._kernels.network.shuffle import shuffle
 from neuralforest.ensemble import TreeEnsemble
 from neuralforest.network import ForestNetwork
-from neuralforest.training import BlockRows, Settings, TrainingData
+from neuralforest.training import SubnetworkRows, Settings, TrainingData
 from neuralforest.training.losses import resolve_loss
 from neuralforest.training.state import State
 from neuralforest.training.trainer import trainer
@@ -76,12 +76,12 @@ def random_rows(ensemble, n, seed=1, missing=0.0):
 
 
 def random_data(network, n=60, n_validation=20, seed=1, missing=0.0, weighted=False):
-    """Rows for every block: the last ones are for validation."""
+    """Rows for every subnetwork: the last ones are for validation."""
     X, y = random_rows(network.ensemble, n + n_validation, seed, missing)
     rng = np.random.default_rng(seed + 1)
     weight = rng.uniform(0.2, 3.0, size=len(X)) if weighted else np.ones(len(X))
     parts = np.split(np.arange(len(X)), [n])
-    return TrainingData(X, y, *(BlockRows.shared(part, weight[part], network.n_blocks) for part in parts))
+    return TrainingData(X, y, *(SubnetworkRows.shared(part, weight[part], network.n_subnetworks) for part in parts))
 
 
 def nothing_but_noise(training="independent", connectivity="sparse", n=80):
@@ -90,7 +90,7 @@ def nothing_but_noise(training="independent", connectivity="sparse", n=80):
     X, y = random.normal(size=(2 * n, 4)), random.normal(size=2 * n)
     forest = RandomForestRegressor(3, max_leaf_nodes=30, bootstrap=False, max_features=1, random_state=0)
     network = nf.convert(forest.fit(X[:n], y[:n])).soften((3, 1), training=training, connectivity=connectivity)
-    rows = [BlockRows.shared(part, np.ones(n), network.n_blocks) for part in (np.arange(n), np.arange(n, 2 * n))]
+    rows = [SubnetworkRows.shared(part, np.ones(n), network.n_subnetworks) for part in (np.arange(n), np.arange(n, 2 * n))]
     return network, TrainingData(network.check_X(X), y[:, None], *rows)
 
 
@@ -127,7 +127,7 @@ def one_step_gradient(network, data, **options):
 
 
 class Block:
-    """One block of a soft network: where its weights stand, and what they compute."""
+    """One subnetwork of a soft network: where its weights stand, and what they compute."""
 
     def __init__(self, network, number=0):
         e, soft = network.ensemble, network.soft
@@ -180,7 +180,7 @@ class Block:
         ]
 
     def paper(self, parameters):
-        """Return the block's own parameters in float64, with the paper's b_out."""
+        """Return the subnetwork's own parameters in float64, with the paper's b_out."""
         theta = np.array(parameters[self.own], np.float64)
         for tree, leaves in enumerate(self.leaves):
             theta[self.b_out[tree]] += theta[self.W_out[leaves]].sum(axis=0)
@@ -205,7 +205,7 @@ class Block:
         return (weight * row_losses(self.predict(theta, x, xp), y, loss, xp)).sum() / len(x)
 
     def rows(self, data):
-        """Return x, y and weights of the block's training rows as the network is meant to see them."""
+        """Return x, y and weights of the subnetwork's training rows as the network is meant to see them."""
         soft, (row, weight) = self.network.soft, data.fit.of(self.number)
         x = ((data.X[row].astype(np.float64) - soft.center) / soft.scale).astype(np.float32)
         y = data.y[row]
@@ -244,26 +244,26 @@ def finite_differences(function, theta, step=1e-5):
     return gradient
 
 
-def autograd(block, theta, rows, loss):
+def autograd(subnetwork, theta, rows, loss):
     """Return loss and gradient by torch, in float64."""
     x, y, weight = (torch.tensor(part, dtype=torch.float64) for part in rows)
     theta = torch.tensor(theta, dtype=torch.float64, requires_grad=True)
-    value = block.loss(theta, x, y, weight, loss, torch)
+    value = subnetwork.loss(theta, x, y, weight, loss, torch)
     value.backward()
     return value.item(), theta.grad.numpy()
 
 
-def torch_epochs(block, data, settings, loss, dtype=torch.float32):
-    """Train one block by a plain torch loop; return its parameters with the paper's b_out."""
-    x, y, weight = (torch.tensor(part, dtype=dtype) for part in block.rows(data))
-    start = [torch.tensor(block.paper(block.network.soft.parameters)[at], dtype=dtype) for at in block.groups]
+def torch_epochs(subnetwork, data, settings, loss, dtype=torch.float32):
+    """Train one subnetwork by a plain torch loop; return its parameters with the paper's b_out."""
+    x, y, weight = (torch.tensor(part, dtype=dtype) for part in subnetwork.rows(data))
+    start = [torch.tensor(subnetwork.paper(subnetwork.network.soft.parameters)[at], dtype=dtype) for at in subnetwork.groups]
     parts = [part.clone().requires_grad_() for part in start]
-    back = np.argsort(np.concatenate(block.groups))
+    back = np.argsort(np.concatenate(subnetwork.groups))
     rates = np.broadcast_to(settings.learning_rate, 3)[[0, 1, 2, 2]]
     optimiser = torch.optim.Adam([{"params": [part]} for part in parts[:4]], betas=settings.betas, eps=settings.epsilon)
     order = np.empty(len(x), np.int64)
     for epoch in range(settings.max_epochs):
-        shuffle(order, settings.seed, epoch, block.number)
+        shuffle(order, settings.seed, epoch, subnetwork.number)
         before, after = (settings.factors_of(epoch)[end] for end in (0, 1))
         for first in range(0, len(x), settings.batch_size):
             batch = order[first : first + settings.batch_size]
@@ -271,7 +271,7 @@ def torch_epochs(block, data, settings, loss, dtype=torch.float32):
             for group, rate in zip(optimiser.param_groups, rates, strict=True):
                 group["lr"] = rate * (before + (after - before) * progress)
             optimiser.zero_grad()
-            block.loss(torch.cat(parts)[back], x[batch], y[batch], weight[batch], loss, torch).backward()
+            subnetwork.loss(torch.cat(parts)[back], x[batch], y[batch], weight[batch], loss, torch).backward()
             with torch.no_grad():
                 for i in range(3):
                     pull = optimiser.param_groups[i]["lr"] * settings.weight_decay

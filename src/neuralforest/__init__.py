@@ -5,7 +5,7 @@ from neuralforest.ensemble import TreeEnsemble
 from neuralforest.estimators import PAPER_SETTINGS, NeuralForestClassifier, NeuralForestRegressor
 from neuralforest.network import ForestNetwork
 from neuralforest.persistence import load, save
-from neuralforest.tabular import TableModel
+from neuralforest.tables import TableModel
 from neuralforest.training import Checkpoint, History, ProgressBar
 
 __version__ = "0.1.0"

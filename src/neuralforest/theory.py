@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from neuralforest.exceptions import InvalidParameterError
-from neuralforest.structure import count_parameters
+from neuralforest.network.structure import count_parameters
 
 if TYPE_CHECKING:
     from neuralforest.network import ForestNetwork
@@ -134,8 +134,8 @@ def tree_norms(network: "ForestNetwork") -> NDArray[np.float64]:
     n_trees = network.ensemble.n_trees
     joint = network.soft is not None and network.soft.training == "joint"
     norms = []
-    for block in range(1 if joint else n_trees):
-        layers = network.layers(block)
+    for subnetwork in range(1 if joint else n_trees):
+        layers = network.layers(subnetwork)
         n_leaves = len(layers.b2) / (n_trees if joint else 1)
         norms.append(weight_norm(layers.W2, layers.b2, layers.W_out, layers.b_out) / n_leaves)
     return np.array(norms)

@@ -10,7 +10,7 @@ from sklearn.model_selection import KFold, StratifiedKFold
 
 from neuralforest._kernels import boost, histogram
 from neuralforest.estimators import boosting
-from neuralforest.estimators.folds import Folds
+from neuralforest.base_models.cross_fitting import Folds
 from neuralforest.network import ForestNetwork
 from small_models import says
 
@@ -35,7 +35,7 @@ def in_folds(X, y, classifier, n_folds=5, center=0.0, scale=1.0):
     return Folds(X, y, center, scale, np.ones(len(y)), list(learnt), list(unseen), np.arange(0))
 
 
-def boosted(folds, n_classes, n_rounds, blocks=None, unseen=None, **changes):
+def boosted(folds, n_classes, n_rounds, subnetworks=None, unseen=None, **changes):
     """Return a model that has not seen the first fold, or given rows; its table, and its trees."""
     binned, target = boosting._Binned.of(folds), boosting._Target.of(n_classes > 0, folds)
     unseen = (folds.unseen[0] if unseen is None else unseen).astype(np.uint32)
@@ -43,7 +43,7 @@ def boosted(folds, n_classes, n_rounds, blocks=None, unseen=None, **changes):
     table = boost.Table(binned.bins, binned.n_bins, target.y, learnt, unseen)
     plan = boost.Plan(target.loss, 0.1, 0.8, 3, 1.0, 1.0, 0)._replace(**changes)
     model = boosting._no_trees(target.first_guess, len(target.y), n_rounds, 16)
-    for first, last in blocks or [(0, n_rounds)]:
+    for first, last in subnetworks or [(0, n_rounds)]:
         boost.boost(table, plan, model, first, last)
     return model, table, boosting._ensemble(model, n_rounds, binned, target, folds)
 
@@ -53,7 +53,7 @@ def boosted(folds, n_classes, n_rounds, blocks=None, unseen=None, **changes):
 def test_with_all_rows_and_features_trees_are_those_of_scikit_learn(n_classes, missing):
     X, y = rows(n_classes, 240, missing)  # no more different numbers than bins
     folds = in_folds(X, y, n_classes > 0)
-    whole = {"share_of_rows": 1.0, "n_tried": 5, "fewest_rows": 0.01, "unseen": np.arange(0)}
+    whole = {"subsample": 1.0, "max_features": 5, "min_child_weight": 0.01, "unseen": np.arange(0)}
     _, _, ensemble = boosted(folds, n_classes, 15, **whole)
     kind = HistGradientBoostingClassifier if n_classes else HistGradientBoostingRegressor
     theirs = kind(
@@ -71,7 +71,7 @@ def test_with_all_rows_and_features_trees_are_those_of_scikit_learn(n_classes, m
 
 def test_trees_of_several_classes_take_newton_steps():
     X, y = rows(4)
-    _, _, ensemble = boosted(in_folds(X, y, True), 4, 3, share_of_rows=1.0, unseen=np.arange(0))
+    _, _, ensemble = boosted(in_folds(X, y, True), 4, 3, subsample=1.0, unseen=np.arange(0))
     assert_allclose(ensemble.base_score, np.log(np.bincount(y - 10) / len(y)))
     leaf = ForestNetwork(ensemble).apply(X)
     for tree in range(ensemble.n_trees):
@@ -136,7 +136,7 @@ def test_the_mean_of_the_models_is_kept_and_does_not_depend_on_threads(n_classes
     folds = in_folds(X, y, n_classes > 0, center=0.0 if n_classes else 5.0, scale=1.0 if n_classes else 3.0)
     models = []
     monkeypatch.setattr(boosting, "_mean_of", lambda sums, mean=boosting._mean_of: models.append(sums) or mean(sums))
-    one, two = (next(boosting.boosted_trees(n_classes > 0, folds, 0, n_jobs, lambda judged: True)) for n_jobs in (1, 2))
+    one, two = (next(boosting.gradient_boosting(n_classes > 0, folds, 0, n_jobs, lambda judged: True)) for n_jobs in (1, 2))
     assert_array_equal(one.judged.output, two.judged.output)
     assert_array_equal(one.source.value, two.source.value)
     if n_classes == 0:
@@ -149,7 +149,7 @@ def test_what_gives_no_hope_is_given_up(monkeypatch):
     monkeypatch.setattr(boosting, "_MOST_TREES", 400)
     folds = in_folds(*rows(), False)
     asked = []
-    assert list(boosting.boosted_trees(False, folds, 0, 1, lambda judged: bool(asked.append(judged)))) == []
+    assert list(boosting.gradient_boosting(False, folds, 0, 1, lambda judged: bool(asked.append(judged)))) == []
     assert len(asked) == 2  # of both kinds
     for judged in asked:
         assert_array_equal(judged.row, np.arange(300))
@@ -159,7 +159,7 @@ def test_what_gives_no_hope_is_given_up(monkeypatch):
 def test_few_numbers_have_large_trees_and_small_ones(classifier, n, expected, monkeypatch):
     monkeypatch.setattr(boosting, "_MOST_TREES", 20)
     folds = in_folds(*rows(3 * classifier, n), bool(classifier))
-    boosted = boosting.boosted_trees(bool(classifier), folds, 0, 1, lambda judged: True)
+    boosted = boosting.gradient_boosting(bool(classifier), folds, 0, 1, lambda judged: True)
     assert [1 + np.diff(each.source.first_split).max() for each in boosted] == expected
 
 
@@ -167,7 +167,7 @@ def test_small_trees_know_more_of_effects_that_add_up():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 6))
     folds = in_folds(X, np.sign(X).sum(axis=1) + 0.3 * rng.normal(size=300), False)
-    large, small = boosting.boosted_trees(False, folds, 0, 1, lambda judged: True)
+    large, small = boosting.gradient_boosting(False, folds, 0, 1, lambda judged: True)
     errors = [np.mean((each.judged.output[:, 0] - folds.y) ** 2) for each in (large, small)]
     assert errors[1] < 0.7 * errors[0]
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import neuralforest as nf
-from neuralforest.companion import Linear
+from neuralforest.network.stacking import Linear
 from neuralforest.estimators import candidates
-from neuralforest.estimators.companion import best_share
-from neuralforest.training.guard import Judged
+from neuralforest.selection.stacking import best_weight
+from neuralforest.selection.guard import OutOfSamplePredictions
 
 
 def line(n=120, d=6, seed=0):
@@ -39,7 +39,7 @@ def test_columns_with_no_number_or_one(classifier, known):
 def test_large_and_small_targets_have_the_same_companions(unit):
     X, y = line()
     models = [fitted(X, factor * y) for factor in (1.0, unit)]
-    shares = [{str(each): each.share for each in model.network_.companions} for model in models]
+    shares = [{str(each): each.share for each in model.network_.base_models} for model in models]
     assert "a linear function" in shares[0]
     assert shares[0].keys() == shares[1].keys()
     np.testing.assert_allclose(list(shares[0].values()), list(shares[1].values()), rtol=1e-5)
@@ -58,13 +58,13 @@ def test_few_rows(n):
 
 def test_a_single_row_gives_nobody_a_share():
     one = np.zeros(1, np.int64)
-    own, other = (Judged(one, np.array([[value]]), np.ones(1), np.zeros((1, 1))) for value in (0.0, 1.0))
-    assert best_share(own, other, np.ones((1, 1))) == 0.0
+    own, other = (OutOfSamplePredictions(one, np.array([[value]]), np.ones(1), np.zeros((1, 1))) for value in (0.0, 1.0))
+    assert best_weight(own, other, np.ones((1, 1))) == 0.0
 
 
 def test_wide_tables_have_no_line(monkeypatch):
     monkeypatch.setattr(candidates, "_MOST_PRODUCTS", 100)
-    assert not any(isinstance(each.source, Linear) for each in fitted(*line()).network_.companions)
+    assert not any(isinstance(each.source, Linear) for each in fitted(*line()).network_.base_models)
 
 
 def test_held_out_rows_count_by_their_weights():
@@ -75,7 +75,7 @@ def test_held_out_rows_count_by_their_weights():
     shares = []
     for rows, target, counts in ((X[200:], wrong, weight), (X[200:250], y[200:250], np.ones(50))):
         model.fit(X[:200], y[:200], X_val=rows, y_val=target, sample_weight_val=counts)
-        shares.append([each.share for each in model.network_.companions])
+        shares.append([each.share for each in model.network_.base_models])
     assert shares[0]
     np.testing.assert_allclose(shares[0], shares[1])
 
@@ -83,7 +83,7 @@ def test_held_out_rows_count_by_their_weights():
 def test_going_on_with_other_rows_does_not_mix_what_was_said_of_the_first():
     (X, y), (X2, y2) = line(300), line(300, seed=1)
     model = nf.NeuralForestRegressor(max_epochs=2, random_state=0, warm_start=True, validation="fraction").fit(X, y)
-    assert model.network_.companions
+    assert model.network_.base_models
     model.fit(X2, y2)
     alone = nf.NeuralForestRegressor(
         max_epochs=2, random_state=0, warm_start=True, validation="fraction", companion=None

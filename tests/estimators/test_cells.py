@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from sklearn.ensemble import RandomForestRegressor
 
 import neuralforest as nf
-from neuralforest.estimators.scaling import cell_sharpness, center_and_spread
+from neuralforest.estimators.scaling import node_split_scale, center_and_spread
 from neuralforest.exceptions import InvalidParameterError
 
 
@@ -43,7 +43,7 @@ def test_sharpness_is_one_over_the_spread_of_the_rows_that_arrive(seed, missing,
     forest = RandomForestRegressor(3, max_leaf_nodes=int(rng.integers(2, 30)), random_state=seed).fit(X, y)
     network = nf.convert(forest)
     center, scale = center_and_spread(X)
-    found = cell_sharpness(network, network.check_X(X), center, scale)
+    found = node_split_scale(network, network.check_X(X), center, scale)
     order = np.lexsort((-network.ensemble.end, network.ensemble.begin, network.ensemble.tree_of_split))
     np.testing.assert_allclose(found[order], twin(forest, X, center, scale), rtol=1e-4)
 
@@ -51,25 +51,25 @@ def test_sharpness_is_one_over_the_spread_of_the_rows_that_arrive(seed, missing,
 def test_a_split_that_no_row_reaches_has_the_largest_sharpness():
     X = np.arange(20.0)[:, None]
     network = nf.convert(RandomForestRegressor(1, bootstrap=False).fit(X, X[:, 0]))
-    assert cell_sharpness(network, network.check_X(X[:2]), np.zeros(1), np.ones(1)).max() == 50.0
+    assert node_split_scale(network, network.check_X(X[:2]), np.zeros(1), np.ones(1)).max() == 50.0
 
 
 @pytest.mark.parametrize("connectivity", ["sparse", "full"])
 def test_sharpness_multiplies_the_slope_of_each_split(connectivity):
     X = np.random.default_rng(0).normal(size=(50, 2))
     network = nf.convert(RandomForestRegressor(2, max_leaf_nodes=6, random_state=0).fit(X, X[:, 0]))
-    plain, sharp = (network.soften((3, 1), connectivity=connectivity, sharpness=s) for s in (1.0, 7.0))
-    folded = network.soften((21, 1), connectivity=connectivity)
+    plain, sharp = (network.soften((3, 1), connectivity=connectivity, split_scale=s) for s in (1.0, 7.0))
+    fold_contrast = network.soften((21, 1), connectivity=connectivity)
     assert abs(plain.predict(X) - sharp.predict(X)).max() > 1e-3
-    np.testing.assert_allclose(sharp.predict(X), folded.predict(X), rtol=1e-4)
+    np.testing.assert_allclose(sharp.predict(X), fold_contrast.predict(X), rtol=1e-4)
 
 
-@pytest.mark.parametrize("sharpness", [0.0, -1.0, np.nan, [1.0, 2.0]])
-def test_sharpness_is_one_positive_number_or_one_a_split(sharpness):
+@pytest.mark.parametrize("split_scale", [0.0, -1.0, np.nan, [1.0, 2.0]])
+def test_sharpness_is_one_positive_number_or_one_a_split(split_scale):
     X = np.random.default_rng(0).normal(size=(50, 2))
     network = nf.convert(RandomForestRegressor(2, max_leaf_nodes=6, random_state=0).fit(X, X[:, 0]))
-    with pytest.raises(InvalidParameterError, match="sharpness must be"):
-        network.soften((3, 1), sharpness=sharpness)
+    with pytest.raises(InvalidParameterError, match="split_scale must be"):
+        network.soften((3, 1), split_scale=split_scale)
 
 
 def test_the_unit_is_a_choice():

@@ -21,16 +21,16 @@ from sklearn.ensemble import (
 
 import neuralforest as nf
 from neuralforest.cli import main
-from neuralforest.companion import Companion, Linear
+from neuralforest.network.stacking import StackedModel, Linear
 from neuralforest.ensemble import TreeEnsemble
 from neuralforest.estimators import companion
-from neuralforest.estimators.companion import best_share, choose, mixed
-from neuralforest.estimators.folds import Candidate
-from neuralforest.estimators.lines import careful_line
+from neuralforest.selection.stacking import best_weight, choose, blended
+from neuralforest.base_models.cross_fitting import Candidate
+from neuralforest.base_models.linear import combination_forecast
 from neuralforest.exceptions import ConvergenceWarning, InvalidParameterError, ModelFileError
 from neuralforest.persistence import _container
-from neuralforest.training import BlockRows, TrainingData, guard
-from neuralforest.training.guard import Judged
+from neuralforest.training import SubnetworkRows, TrainingData, guard
+from neuralforest.selection.guard import OutOfSamplePredictions
 from neuralforest.training.losses import resolve_loss
 from small_models import says
 
@@ -58,10 +58,10 @@ def model(request):
 def test_a_prediction_is_the_mean_of_network_and_companions_by_their_shares(model):
     X, _ = patches(seed=1)
     network = model.network_
-    assert sum(isinstance(each.source, Linear) for each in network.companions) == 0
-    assert 0.05 <= 1 - network.own_share <= 0.95
-    expected = network.own_share * says(network.with_companions(), X)
-    for each in network.companions:
+    assert sum(isinstance(each.source, Linear) for each in network.base_models) == 0
+    assert 0.05 <= 1 - network.network_weight <= 0.95
+    expected = network.network_weight * says(network.with_base_models(), X)
+    for each in network.base_models:
         expected = expected + each.share * says(each.source, X)
     assert_allclose(says(network, X), expected, rtol=1e-12, atol=1e-12)
 
@@ -71,8 +71,8 @@ def test_steps_of_a_few_features_among_many_are_left_to_boosted_trees():
     X = rng.uniform(size=(400, 20))
     y = np.floor(8 * X[:, 0]) * np.floor(3 * X[:, 1]) + 0.1 * rng.normal(size=400)
     network = nf.NeuralForestRegressor(max_epochs=1, random_state=0).fit(X, y).network_
-    boosted = [each for each in network.companions if each.source.aggregation == "sum"]
-    assert max(network.companions, key=lambda each: each.share) in boosted
+    boosted = [each for each in network.base_models if each.source.aggregation == "sum"]
+    assert max(network.base_models, key=lambda each: each.share) in boosted
     assert sum(each.share for each in boosted) > 0.5
     for each in boosted:
         assert np.corrcoef(nf.convert(each.source).predict(X), y)[0, 1] > 0.98
@@ -84,16 +84,16 @@ def test_who_says_more_than_he_knows_is_mixed_with_a_careful_line(knows, mixed_i
     rng = np.random.default_rng(0)
     X, y = patches()
     network = fitted(companion=None).network_
-    rows = BlockRows.shared(np.arange(len(y)), np.ones(len(y)), network.n_blocks)
+    rows = SubnetworkRows.shared(np.arange(len(y)), np.ones(len(y)), network.n_subnetworks)
     data = TrainingData(X.astype(np.float32), y[:, None], rows, rows)
     own = judged(y.mean() + knows * (y - y.mean()) + 0.3 * rng.normal(size=len(y)), 0.0)
     loss = resolve_loss("auto", None, network.ensemble)
     wanted = companion._wanted_share_of_a_line(network, own, data, loss)
     assert (wanted > 0.5) == mixed_in
-    line = own._replace(output=careful_line(X, y[:, None]).output(X))
+    line = own._replace(output=combination_forecast(X, y[:, None]).output(X))
     share = companion._affordable_share(network, wanted, own, line, own, data, loss)
     assert (share > 0.5) == mixed_in
-    before, after = (guard.judged_loss(network, each, data, loss) for each in (own, mixed(own, line, share)))
+    before, after = (guard.validation_loss(network, each, data, loss) for each in (own, blended(own, line, share)))
     assert after <= before
     better = own._replace(output=y[:, None])
     assert companion._affordable_share(network, 1.0, own, line, better, data, loss) == 0.0
@@ -102,7 +102,7 @@ def test_who_says_more_than_he_knows_is_mixed_with_a_careful_line(knows, mixed_i
 def test_a_share_is_as_large_as_the_loss_of_trees_allows():
     X, y = patches()
     network = fitted(companion=None).network_
-    rows = BlockRows.shared(np.arange(len(y)), np.ones(len(y)), network.n_blocks)
+    rows = SubnetworkRows.shared(np.arange(len(y)), np.ones(len(y)), network.n_subnetworks)
     data = TrainingData(X.astype(np.float32), y[:, None], rows, rows)
     loss = resolve_loss("auto", None, network.ensemble)
     own, other = (judged(y + error, 0.0) for error in (0.0, 1.0))  # the loss is the share squared
@@ -113,8 +113,8 @@ def test_a_share_is_as_large_as_the_loss_of_trees_allows():
 
 def test_only_a_line_can_be_a_stopgap():
     trees = fitted(companion=None).network_.ensemble
-    with pytest.raises(InvalidParameterError, match=r"^a stopgap must be a linear function, got TreeEnsemble$"):
-        Companion(trees, 0.5, stopgap=True)
+    with pytest.raises(InvalidParameterError, match=r"^a is_fallback must be a linear function, got TreeEnsemble$"):
+        StackedModel(trees, 0.5, is_fallback=True)
 
 
 @pytest.mark.parametrize("labels", [("no", "yes"), ("a", "b", "c")])
@@ -130,11 +130,11 @@ def test_boosted_trees_beside_a_classifier_say_probabilities(labels, tmp_path):
     y = np.array(labels)[(2 * len(labels) * X[:, 0]).astype(int) // 2 % len(labels)]
     model = nf.NeuralForestClassifier(max_epochs=1, random_state=0).fit(X, y)
     network = model.network_
-    boosted = next(each for each in network.companions if each.source.aggregation == "sum")
+    boosted = next(each for each in network.base_models if each.source.aggregation == "sum")
     assert boosted.source.link == ("logit" if len(labels) == 2 else "softmax")
     probability = nf.convert(boosted.source).predict_proba(X)
-    expected = network.own_share * network.with_companions().predict_proba(X)
-    for each in network.companions:
+    expected = network.network_weight * network.with_base_models().predict_proba(X)
+    for each in network.base_models:
         expected = expected + each.share * nf.convert(each.source).predict_proba(X)
     assert_allclose(model.predict_proba(X), expected, rtol=1e-12)
     assert_allclose(model.predict_proba(X).sum(axis=1), 1)
@@ -152,7 +152,7 @@ def test_rare_and_many_classes_leave_boosted_trees_out(n_classes):
     X = rng.uniform(size=(300, 2))
     y = rng.permutation(np.r_[np.zeros(295), np.ones(5)] if n_classes == 2 else np.arange(300) % n_classes)
     network = nf.NeuralForestClassifier(max_epochs=1, random_state=0).fit(X, y).network_
-    assert all(each.source.aggregation == "mean" for each in network.companions)
+    assert all(each.source.aggregation == "mean" for each in network.base_models)
 
 
 def test_where_lines_know_more_a_line_is_added_that_does_not_extrapolate():
@@ -160,7 +160,7 @@ def test_where_lines_know_more_a_line_is_added_that_does_not_extrapolate():
     X = rng.normal(size=(120, 8))
     y = X @ np.arange(8) + 5 * rng.normal(size=120)
     model = nf.NeuralForestRegressor(max_epochs=3, random_state=0).fit(X, y)
-    line = next(each.source for each in model.network_.companions if isinstance(each.source, Linear))
+    line = next(each.source for each in model.network_.base_models if isinstance(each.source, Linear))
     assert np.corrcoef(line.output(X)[:, 0], X @ np.arange(8))[0, 1] > 0.98
     far = np.vstack([X.max(axis=0), 100 * np.abs(X).max(axis=0)])
     assert_allclose(*line.output(far), rtol=1e-6)
@@ -190,13 +190,13 @@ def test_the_best_mixture_of_several_is_found():
     X, y = patches()
     model = fitted(companion=None)
     own, *others = (judged(y + size * rng.normal(size=len(y)), 0.0) for size in (0.1, 0.1, 0.2, 5.0))
-    rows = BlockRows.shared(np.arange(len(y)), np.ones(len(y)), model.network_.n_blocks)
+    rows = SubnetworkRows.shared(np.arange(len(y)), np.ones(len(y)), model.network_.n_subnetworks)
     data = TrainingData(X.astype(np.float32), y[:, None], rows, rows)
     voices = [Candidate(model.network_.ensemble, each) for each in others]
     choice = choose(model.network_, voices, own, data, resolve_loss("auto", None, model.network_.ensemble))
-    shares = [choice.network.own_share, *(each.share for each in choice.network.companions)]
+    shares = [choice.network.network_weight, *(each.share for each in choice.network.base_models)]
     assert_allclose(shares, [4 / 9, 4 / 9, 1 / 9], atol=0.08)
-    together = mixed(own, choice.beside.judged, 1 - choice.network.own_share)
+    together = blended(own, choice.beside.judged, 1 - choice.network.network_weight)
     assert_allclose(together.output, choice.judged.output)
 
 
@@ -210,7 +210,7 @@ def test_where_the_network_knows_more_there_are_no_trees():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 4))
     model = nf.NeuralForestRegressor(max_epochs=20, random_state=0).fit(X, X @ [1.0, 2.0, -1.0, 0.5])
-    assert not any(isinstance(each.source, TreeEnsemble) for each in model.network_.companions)
+    assert not any(isinstance(each.source, TreeEnsemble) for each in model.network_.base_models)
 
 
 def test_both_together_are_never_worse_than_the_forest_on_validation_rows(model):
@@ -228,32 +228,32 @@ def test_both_together_are_never_worse_than_the_forest_on_validation_rows(model)
     ],
 )
 def test_a_network_stays_alone_when_asked_or_when_the_trees_would_not_fit(changes):
-    assert not fitted(**changes).network_.companions
+    assert not fitted(**changes).network_.base_models
 
 
 def test_weights_and_several_targets_leave_a_network_alone():
     X, y = patches()
     model = nf.NeuralForestRegressor(max_epochs=1, random_state=0)
-    assert not model.fit(X, y, sample_weight=np.ones(len(y))).network_.companions
-    assert not model.fit(X, np.column_stack([y, y])).network_.companions
+    assert not model.fit(X, y, sample_weight=np.ones(len(y))).network_.base_models
+    assert not model.fit(X, np.column_stack([y, y])).network_.base_models
 
 
 @pytest.mark.parametrize("given", [{"training": "joint", "connectivity": "sparse"}, {"validation": "fraction"}])
 def test_held_out_rows_judge_the_trees_as_well(given):
-    assert fitted(**given).network_.companions
+    assert fitted(**given).network_.base_models
 
 
 def test_missing_values_reach_the_trees():
     X, y = patches()
     X[::7, 0] = np.nan
     model = nf.NeuralForestRegressor(max_epochs=3, random_state=0).fit(X, y)
-    assert model.network_.companions
+    assert model.network_.base_models
     assert np.isfinite(model.predict(X)).all()
 
 
 def test_the_share_does_not_depend_on_threads():
     one, two = (fitted(n_jobs=n).network_ for n in (1, 2))
-    assert [each.share for each in one.companions] == [each.share for each in two.companions]
+    assert [each.share for each in one.base_models] == [each.share for each in two.base_models]
     X, _ = patches(seed=2)
     assert_array_equal(one.predict(X), two.predict(X))
 
@@ -262,24 +262,24 @@ def test_the_share_does_not_depend_on_threads():
 def test_going_on_keeps_the_trees_their_share_and_what_both_are_worth(given):
     X, y = patches()
     model = fitted(warm_start=True, **given)
-    before, losses = model.network_.companions, (model.forest_loss_, model.validation_loss_)
+    before, losses = model.network_.base_models, (model.forest_loss_, model.validation_loss_)
     width = np.ptp(model.predict_quantiles(X, (0.1, 0.9)), axis=1)
     model.set_params(learning_rate=0.0).fit(X, y)
-    assert model.network_.companions is before
+    assert model.network_.base_models is before
     assert_allclose((model.forest_loss_, model.validation_loss_), losses, rtol=1e-6)
     assert_allclose(np.ptp(model.predict_quantiles(X, (0.1, 0.9)), axis=1), width, rtol=1e-6)
-    assert model.partial_fit(X, y).network_.companions is before
-    assert model.fit(X[:300], y[:300]).network_.companions is before  # other rows: judged without the trees
+    assert model.partial_fit(X, y).network_.base_models is before
+    assert model.fit(X[:300], y[:300]).network_.base_models is before  # other rows: judged without the trees
 
 
 def test_ctrl_c_while_the_trees_grow_keeps_the_network(monkeypatch):
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(companion, "best_share", interrupt)
+    monkeypatch.setattr(companion, "best_weight", interrupt)
     with pytest.warns(ConvergenceWarning, match="without them"):
         model = fitted()
-    assert not model.network_.companions
+    assert not model.network_.base_models
     assert model.validation_loss_ <= model.forest_loss_
 
 
@@ -292,14 +292,14 @@ def test_the_forest_of_the_command_line_has_a_companion_unless_trees_are_counted
         command = ["fit", str(rows), "--target", "y", "--out", str(out), "--epochs", "1", "--quiet", *arguments]
         assert main(command) == 0
         network = nf.load(out).model.network_
-        assert (network.ensemble.n_trees, not network.companions) == (n_trees, alone)
+        assert (network.ensemble.n_trees, not network.base_models) == (n_trees, alone)
 
 
 def test_intervals_and_importances_are_those_of_both(model):
     network, importances = model.network_, model.feature_importances_
     assert_allclose(importances.sum(), 1)
-    expected = network.own_share * nf.importance.feature_importances(network.with_companions())
-    for each in network.companions:
+    expected = network.network_weight * nf.importance.feature_importances(network.with_base_models())
+    for each in network.base_models:
         expected = expected + each.share * nf.importance.feature_importances(nf.convert(each.source))
     assert_allclose(importances, expected)
     if not model._classifier:
@@ -314,8 +314,8 @@ def test_files_pickles_and_clones(model, tmp_path):
     nf.save(model, path)
     for copy in (nf.load(path), pickle.loads(pickle.dumps(model))):
         assert_array_equal(says(copy.network_, X), says(model.network_, X))
-        assert [(str(c), c.share) for c in copy.network_.companions] == [
-            (str(c), c.share) for c in model.network_.companions
+        assert [(str(c), c.share) for c in copy.network_.base_models] == [
+            (str(c), c.share) for c in model.network_.base_models
         ]
     assert clone(model).get_params()["companion"] == "auto"
 
@@ -325,7 +325,7 @@ def test_a_file_keeps_the_link_of_a_companion(link, tmp_path):
     X, y = patches(classifier=True)
     network = nf.convert(RandomForestClassifier(3, random_state=0).fit(X, y))
     boosted = nf.convert(GradientBoostingClassifier(n_estimators=3, random_state=0).fit(X, y)).ensemble
-    network = network.with_companions((Companion(replace(boosted, link=link), 0.5),))
+    network = network.with_base_models((StackedModel(replace(boosted, link=link), 0.5),))
     nf.save(network, tmp_path / "model.nforest")
     assert_array_equal(nf.load(tmp_path / "model.nforest").predict_proba(X), network.predict_proba(X))
 
@@ -337,7 +337,7 @@ def test_a_file_of_format_2_holds_one_companion(tmp_path):
     arrays, header = _container.read(path)
     old = {name.replace("companion.0.", "companion."): array for name, array in arrays.items()}
     description = json.loads(header) | {"format": 2}
-    assert description["model"]["network"].pop("companions") == ["mean identity"]
+    assert description["model"]["network"].pop("base_models") == ["mean identity"]
     _container.write(path, old, json.dumps(description))
     X, _ = patches(seed=3)
     assert_array_equal(nf.load(path).predict_proba(X), model.predict_proba(X))
@@ -364,7 +364,7 @@ def test_torch_and_onnx_compute_the_same(model):
     expected = says(model.network_, X).reshape(len(X), -1)
     module = to_torch(model)
     assert_allclose(module(torch.from_numpy(X)).detach().numpy(), expected, atol=2e-6)
-    assert from_torch(module).companions is model.network_.companions
+    assert from_torch(module).base_models is model.network_.base_models
     session = onnxruntime.InferenceSession(to_onnx(model).SerializeToString())
     assert_allclose(session.run(None, {"X": X})[-1].reshape(len(X), -1), expected, atol=2e-6)
 
@@ -382,7 +382,7 @@ def test_all_kinds_of_companions_are_exported(dtype):
     X = (3 * rng.normal(size=(200, 3))).astype(np.float32).astype(dtype)
     X[rng.random(X.shape) < 0.2] = np.nan
     expected, most = network.predict(X)[:, None], 2e-6 if dtype == "float32" else 1e-6
-    assert len(network.companions) == 3
+    assert len(network.base_models) == 3
     rows = torch.from_numpy(X).requires_grad_()
     said = to_torch(network)(rows)
     assert_allclose(said.detach().numpy(), expected, atol=most)
@@ -398,18 +398,18 @@ def test_a_regressor_with_all_kinds_of_companions_is_stored(tmp_path):
         nf.convert(kind(n_estimators=3, random_state=0).fit(*patches())).ensemble
         for kind in (ExtraTreesRegressor, GradientBoostingRegressor)
     )
-    beside = tuple(Companion(source, 0.25) for source in (deep, boosted, line))
-    model.network_ = model.network_.with_companions(beside)
+    beside = tuple(StackedModel(source, 0.25) for source in (deep, boosted, line))
+    model.network_ = model.network_.with_base_models(beside)
     nf.save(model, tmp_path / "model.nforest")
     loaded, (X, _) = nf.load(tmp_path / "model.nforest"), patches(seed=3)
     assert_array_equal(loaded.predict(X), model.predict(X))
-    assert [str(each) for each in loaded.network_.companions] == [str(each) for each in beside]
+    assert [str(each) for each in loaded.network_.base_models] == [str(each) for each in beside]
 
 
 def judged(output, noise, rows=None):
     output = np.asarray(output, float).reshape(-1, 1)
     rows = np.arange(len(output)) if rows is None else rows
-    return Judged(rows, output, np.ones(len(output)), np.broadcast_to(noise, output.shape))
+    return OutOfSamplePredictions(rows, output, np.ones(len(output)), np.broadcast_to(noise, output.shape))
 
 
 @settings(max_examples=50, deadline=None, derandomize=True)
@@ -418,8 +418,8 @@ def test_without_noise_the_share_is_that_with_the_least_error_or_none(seed, trut
     rng = np.random.default_rng(seed)
     own, trees = rng.normal(size=(2, 60))
     y = ((1 - truth) * own + truth * trees + 0.3 * rng.normal(size=60))[:, None]
-    share, choices = best_share(judged(own, 0.0), judged(trees, 0.0), y), np.linspace(0, 0.95, 191)
-    errors = [np.mean((mixed(judged(own, 0.0), judged(trees, 0.0), choice).output - y) ** 2) for choice in choices]
+    share, choices = best_weight(judged(own, 0.0), judged(trees, 0.0), y), np.linspace(0, 0.95, 191)
+    errors = [np.mean((blended(judged(own, 0.0), judged(trees, 0.0), choice).output - y) ** 2) for choice in choices]
     best = choices[np.argmin(errors)]
     assert abs(share - best) <= 0.0051 if best > 0.15 else share in (0.0, pytest.approx(best, abs=0.0051))
 
@@ -429,16 +429,16 @@ def test_the_noise_of_few_trees_does_not_count_against_them():
     y = rng.normal(size=(20_000, 1))
     network, forest = y + rng.normal(size=y.shape), y + rng.normal(size=y.shape)  # equally good as a whole
     noisy = forest + rng.normal(size=y.shape)  # the same, by the few trees that judge a row
-    assert best_share(judged(network, 0.0), judged(noisy, 0.0), y) < 0.36
-    assert abs(best_share(judged(network, 0.0), judged(noisy, 1.0), y) - 0.5) < 0.03
+    assert best_weight(judged(network, 0.0), judged(noisy, 0.0), y) < 0.36
+    assert abs(best_weight(judged(network, 0.0), judged(noisy, 1.0), y) - 0.5) < 0.03
 
 
 def test_only_rows_that_both_judge_count():
     y = np.arange(22.0)[:, None]
     own = judged([99.0, *(y[1:-1, 0] + 0.5)], 0.0, np.arange(21))
     trees = judged([*(y[1:-1, 0] - 0.5), 99.0], 0.0, np.arange(1, 22))
-    assert best_share(own, trees, y) == 0.5
-    assert_array_equal(mixed(own, trees, 0.5).row, np.arange(1, 21))
+    assert best_weight(own, trees, y) == 0.5
+    assert_array_equal(blended(own, trees, 0.5).row, np.arange(1, 21))
 
 
 def test_what_cannot_stand_beside_a_network_is_refused():
@@ -451,18 +451,18 @@ def test_what_cannot_stand_beside_a_network_is_refused():
     classes = nf.convert(RandomForestClassifier(3, random_state=0).fit(X, y > 0))
     words = nf.convert(RandomForestClassifier(3, random_state=0).fit(X, np.where(y > 0, "a", "b"))).ensemble
     logits = nf.convert(GradientBoostingClassifier(n_estimators=3).fit(X, y > 0))
-    for message, host, companions in (
-        ("at most 1", network, (Companion(trees, 1.5),)),
-        ("at least 0", network, (Companion(trees, -0.1), Companion(line, 0.5))),
-        ("at most 1", network, (Companion(trees, 0.6), Companion(line, 0.6))),
-        ("link", logits, (Companion(logits.ensemble, 0.5),)),
-        ("numbers", classes, (Companion(lines, 0.5),)),
-        ("classes", classes, (Companion(words, 0.5),)),
-        ("features", network, (Companion(narrow, 0.5),)),
-        ("features", network, (Companion(Linear(*np.ones((4, 1)), np.ones((1, 1)), np.ones(1)), 0.5),)),
+    for message, host, base_models in (
+        ("at most 1", network, (StackedModel(trees, 1.5),)),
+        ("at least 0", network, (StackedModel(trees, -0.1), StackedModel(line, 0.5))),
+        ("at most 1", network, (StackedModel(trees, 0.6), StackedModel(line, 0.6))),
+        ("link", logits, (StackedModel(logits.ensemble, 0.5),)),
+        ("numbers", classes, (StackedModel(lines, 0.5),)),
+        ("classes", classes, (StackedModel(words, 0.5),)),
+        ("features", network, (StackedModel(narrow, 0.5),)),
+        ("features", network, (StackedModel(Linear(*np.ones((4, 1)), np.ones((1, 1)), np.ones(1)), 0.5),)),
     ):
         with pytest.raises(InvalidParameterError, match=message):
-            host.with_companions(companions)
+            host.with_base_models(base_models)
     with pytest.raises(InvalidParameterError, match="scale must be positive"):
         Linear(*np.zeros((4, 2)), slope=np.ones((2, 1)), intercept=np.ones(1))
     with pytest.raises(InvalidParameterError, match="shape"):

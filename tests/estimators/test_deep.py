@@ -9,11 +9,11 @@ from sklearn.ensemble import BaggingClassifier, BaggingRegressor
 from sklearn.tree import ExtraTreeClassifier, ExtraTreeRegressor
 
 from neuralforest.estimators import deep
-from neuralforest.estimators.folds import Task
-from neuralforest.estimators.table import Table
+from neuralforest.base_models.cross_fitting import Task
+from neuralforest.estimators.rows import Table
 from neuralforest.estimators.validation import Split
 from neuralforest.network import ForestNetwork
-from neuralforest.training import BlockRows, TrainingData
+from neuralforest.training import SubnetworkRows, TrainingData
 from small_models import says
 
 
@@ -26,15 +26,15 @@ def rows(n_classes=0, n=300, missing=0.0, seed=0, noise=0.2):
     return X, (np.digitize(y, np.quantile(y, np.arange(1, n_classes) / n_classes)) if n_classes else y)
 
 
-def grown(X, y, n_classes=0, seed=0, n_jobs=1, held_out=0, hopeful=lambda judged: True):
+def grown(X, y, n_classes=0, seed=0, n_jobs=1, held_out=0, is_promising=lambda judged: True):
     n = len(y)
-    part = BlockRows.shared(np.arange(n), np.ones(n), 1)
+    part = SubnetworkRows.shared(np.arange(n), np.ones(n), 1)
     columns = np.eye(n_classes)[y] if n_classes else y[:, None]
     data = TrainingData(X, columns, part, part)
     labels = np.array(list("abcdef"))[y] if n_classes else y
     table = Table(X, labels, np.ones(n), None, n - held_out)
     split = Split(np.arange(n - held_out), np.arange(n - held_out, n))
-    return deep.deep_trees(Task(n_classes > 0, data, table, split, seed, n_jobs, hopeful))
+    return deep.extra_trees(Task(n_classes > 0, data, table, split, seed, n_jobs, is_promising))
 
 
 @pytest.mark.parametrize("n_classes", [0, 3])
@@ -112,7 +112,7 @@ def test_held_out_rows_judge_all_trees():
 
 def test_what_gives_no_hope_is_given_up():
     asked = []
-    assert grown(*rows(), hopeful=lambda judged: bool(asked.append(judged))) is None
+    assert grown(*rows(), is_promising=lambda judged: bool(asked.append(judged))) is None
     assert len(asked) == 1
 
 

@@ -56,7 +56,7 @@ def out_of_bag_losses(model, X, y, weight):
         zip(model.forest_.estimators_, model.forest_.estimators_samples_, strict=True)
     ):
         unseen = (~np.isin(np.arange(len(X)), bag))[:, None]
-        own = (output(tree, X), model.network_.block_output(number, X.astype(np.float32)))
+        own = (output(tree, X), model.network_.subnetwork_output(number, X.astype(np.float32)))
         for which, prediction in enumerate(own):
             sums[which] = sums[which] + np.where(unseen, prediction.reshape(len(X), -1), 0)
         counts += unseen[:, 0]

@@ -6,7 +6,7 @@ from sklearn.ensemble import ExtraTreesRegressor, GradientBoostingRegressor, Ran
 from sklearn.tree import DecisionTreeRegressor
 
 import neuralforest as nf
-from neuralforest.importance import feature_importances
+from neuralforest.network.importance import feature_importances
 from small_models import classification, forest, regression, small, small_boosted
 
 

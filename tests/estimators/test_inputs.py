@@ -11,7 +11,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostin
 import neuralforest as nf
 from neuralforest.estimators import forests
 from neuralforest.estimators.parameters import enough_epochs
-from neuralforest.training import BlockRows, TrainingData
+from neuralforest.training import SubnetworkRows, TrainingData
 from small_models import boosted, classification, forest, output, problem, regression, small, small_boosted
 
 BOTH = pytest.mark.parametrize("classifier", [False, True], ids=["regressor", "classifier"])
@@ -212,10 +212,10 @@ def test_sparse_rows_mean_what_dense_ones_mean(classifier, kind):
     sparse = small(classifier).fit(kind(X[:90]), y[:90], X_val=kind(X[90:]), y_val=y[90:])
     assert output(sparse, kind(X)).tobytes() == output(sparse, X).tobytes()
     np.testing.assert_allclose(output(sparse, X), output(dense, X), rtol=1e-6)  # trees differ in their last digits
-    mixed = small(classifier).fit(kind(X[:90]), y[:90], X_val=X[90:], y_val=y[90:])
-    assert output(mixed, X).tobytes() == output(sparse, X).tobytes()
-    sparse.partial_fit(kind(X), y), mixed.partial_fit(X, y)
-    assert output(sparse, X).tobytes() == output(mixed, X).tobytes()
+    blended = small(classifier).fit(kind(X[:90]), y[:90], X_val=X[90:], y_val=y[90:])
+    assert output(blended, X).tobytes() == output(sparse, X).tobytes()
+    sparse.partial_fit(kind(X), y), blended.partial_fit(X, y)
+    assert output(sparse, X).tobytes() == output(blended, X).tobytes()
 
 
 @BOTH
@@ -334,7 +334,7 @@ def test_weights_and_several_targets_get_a_random_forest(classifier):
     ],
 )
 def test_automatic_epochs_make_more_steps_where_rows_are_few(rows, batch, epochs, of_classes):
-    own = BlockRows.shared(np.arange(rows), np.ones(rows), 3)
+    own = SubnetworkRows.shared(np.arange(rows), np.ones(rows), 3)
     data = TrainingData(np.zeros((rows, 1)), np.zeros((rows, 1)), own, own)
     assert [enough_epochs(data, batch, classifier) for classifier in (False, True)] == [epochs, of_classes]
 

@@ -8,10 +8,10 @@ from sklearn.model_selection import KFold
 from threadpoolctl import threadpool_limits
 
 import neuralforest as nf
-from neuralforest.companion import Linear
-from neuralforest.estimators.folds import Folds
-from neuralforest.estimators.lines import careful_line, ridge_regression
-from neuralforest.training.steady_mean import steady_mean
+from neuralforest.network.stacking import Linear
+from neuralforest.base_models.cross_fitting import Folds
+from neuralforest.base_models.linear import combination_forecast, ridge_regression
+from neuralforest.selection.winsorized_mean import winsorized_mean
 
 
 def rows(n, d, weight, seed=0):
@@ -25,21 +25,21 @@ def test_a_careful_line_is_the_mean_of_one_regression_for_each_feature_and_of_th
     X, y = rows(200, 4, weight=1.0)
     each = [LinearRegression().fit(X[:, [j]], y).predict(X[:, [j]]) for j in range(4)]
     expected = np.mean([*each, np.full(200, y.mean())], axis=0)
-    assert_allclose(careful_line(X, y[:, None]).output(X)[:, 0] - steady_mean(y[:, None]), expected - y.mean())
+    assert_allclose(combination_forecast(X, y[:, None]).output(X)[:, 0] - winsorized_mean(y[:, None]), expected - y.mean())
 
 
 def test_each_target_has_its_own_and_units_do_not_matter():
     X, y = rows(100, 3, weight=1.0)
     both = np.column_stack([y, -1e200 * y])
-    line = careful_line(1e-200 * X, both)
-    assert_allclose(line.output(1e-200 * X), careful_line(X, y[:, None]).output(X) * [1.0, -1e200])
+    line = combination_forecast(1e-200 * X, both)
+    assert_allclose(line.output(1e-200 * X), combination_forecast(X, y[:, None]).output(X) * [1.0, -1e200])
 
 
 def test_missing_values_count_as_the_mean_and_one_number_says_nothing():
     X, y = rows(100, 3, weight=1.0)
     X[:, 1] = 5.0
     X[::7, 0] = np.nan
-    line = careful_line(X, y[:, None])
+    line = combination_forecast(X, y[:, None])
     filled, known = np.where(np.isnan(X), np.nanmean(X, axis=0), X), ~np.isnan(X[:, 0])
     assert line.slope[1] == 0.0
     assert_allclose(line.output(X), line.output(filled))
@@ -57,7 +57,7 @@ def test_of_a_weak_signal_it_finds_more_than_a_penalty_that_is_chosen(weight, mo
         X, y = rows(200, 10, weight, seed)
         said = {
             "mean": y.mean(),
-            "careful": careful_line(X, y[:, None]).output(X_test)[:, 0],
+            "careful": combination_forecast(X, y[:, None]).output(X_test)[:, 0],
             "chosen": RidgeCV(np.logspace(-1, 4, 11)).fit(X, y).predict(X_test),
         }
         for name, each in said.items():
@@ -70,11 +70,11 @@ def test_of_a_weak_signal_it_finds_more_than_a_penalty_that_is_chosen(weight, mo
 def test_where_network_and_others_know_nothing_a_careful_line_speaks():
     X, y = rows(300, 8, weight=0.0, seed=3)
     model = nf.NeuralForestRegressor(max_epochs=20, random_state=0).fit(X, y)
-    (only,) = model.network_.companions
+    (only,) = model.network_.base_models
     assert isinstance(only.source, Linear)
-    assert only.stopgap
+    assert only.is_fallback
     assert only.share == pytest.approx(0.95)
-    assert_array_equal(only.source.slope, careful_line(X.astype(np.float32), y[:, None]).slope)
+    assert_array_equal(only.source.slope, combination_forecast(X.astype(np.float32), y[:, None]).slope)
     assert np.std(model.predict(X)) < 0.1
     assert model.validation_loss_ <= model.forest_loss_
 
@@ -85,14 +85,14 @@ def test_a_line_that_stands_in_leaves_when_the_network_learns_from_other_rows(ag
     model = nf.NeuralForestRegressor(max_epochs=20, random_state=0, warm_start=True).fit(X, y)
     nf.save(model, tmp_path / "model.nforest")
     model = nf.load(tmp_path / "model.nforest")
-    assert [each.stopgap for each in model.network_.companions] == [True]
+    assert [each.is_fallback for each in model.network_.base_models] == [True]
     news = 3 * X[:, 0]
     if again == "partial_fit":
         model.partial_fit(X, news, n_epochs=60)
     else:
         model.fit(X, news)
         assert model.validation_loss_ < 0.2 * np.var(news) / model.network_.soft.output_scale[0] ** 2
-    assert not model.network_.companions
+    assert not model.network_.base_models
     assert np.mean((model.predict(X) - news) ** 2) < 0.1 * np.var(news)
 
 
@@ -103,19 +103,19 @@ def test_it_stays_beside_trees_that_are_kept_and_leaves_when_they_give_way():
         standardize=False, contrast=(1e4, 1e4), learning_rate=0.0, max_epochs=1, random_state=0
     ).fit(X, y)
     assert model.network_.hard.all()
-    kept = model.network_.companions
-    assert kept[0].stopgap
+    kept = model.network_.base_models
+    assert kept[0].is_fallback
     assert model._still_beside(model.network_) == kept
     model.set_params(learning_rate=0.012).partial_fit(X, 3 * X[:, 0], n_epochs=100)
     assert not model.network_.hard.all()
-    assert not any(each.stopgap for each in model.network_.companions)
+    assert not any(each.is_fallback for each in model.network_.base_models)
 
 
 def test_it_stays_while_the_network_goes_on_with_the_same_rows():
     X, y = rows(300, 8, weight=0.0, seed=3)
     model = nf.NeuralForestRegressor(max_epochs=20, random_state=0, warm_start=True).fit(X, y)
-    before = model.network_.companions
-    assert model.fit(X, y).network_.companions == before
+    before = model.network_.base_models
+    assert model.fit(X, y).network_.base_models == before
     assert model.validation_loss_ <= model.forest_loss_
 
 

@@ -11,13 +11,13 @@ from small_models import regression
 
 def test_the_papers_experiment_is_run_exactly(monkeypatch):
     seen = {}
-    original = loop._train_blocks
+    original = loop._train_subnetworks
 
     def spy(network, data, settings, loss, *more):
         seen.update(network=network, data=data, settings=settings, loss=loss)
         return original(network, data, settings, loss, *more)
 
-    monkeypatch.setattr(loop, "_train_blocks", spy)
+    monkeypatch.setattr(loop, "_train_subnetworks", spy)
     X, y = regression(90)
     stop = {"callback": lambda epoch, history: True, "connectivity": "sparse", "random_state": 0}
     model = nf.NeuralForestRegressor(**nf.PAPER_SETTINGS, **stop).fit(X * 50, y * 7)

@@ -12,8 +12,8 @@ from sklearn.tree import DecisionTreeRegressor
 import neuralforest as nf
 from neuralforest.estimators import scaling
 from neuralforest.estimators.relevance import _explained, relevance
-from neuralforest.importance import feature_importances
-from neuralforest.training import BlockRows, TrainingData
+from neuralforest.network.importance import feature_importances
+from neuralforest.training import SubnetworkRows, TrainingData
 from small_models import small
 
 
@@ -24,9 +24,9 @@ def friedman(n, n_noise, seed=0):
     return X, y + random.normal(size=n)
 
 
-def data_of(network, X, y, fit, unseen, n_blocks=None):
-    n_blocks = network.ensemble.n_trees if n_blocks is None else n_blocks
-    parts = (BlockRows.shared(rows, np.ones(len(rows)), n_blocks) for rows in (fit, unseen))
+def data_of(network, X, y, fit, unseen, n_subnetworks=None):
+    n_subnetworks = network.ensemble.n_trees if n_subnetworks is None else n_subnetworks
+    parts = (SubnetworkRows.shared(rows, np.ones(len(rows)), n_subnetworks) for rows in (fit, unseen))
     return TrainingData(network.check_X(X), y, *parts)
 
 
@@ -97,7 +97,7 @@ def test_where_there_is_nothing_to_say_all_features_are_alike():
 def test_one_block_for_all_trees_is_judged_by_its_rows():
     X, y = friedman(150, 2)
     network = nf.convert(RandomForestRegressor(4, max_leaf_nodes=10, random_state=0).fit(X[:100], y[:100]))
-    cases = [data_of(network, X, y[:, None], np.arange(100), np.arange(100, 150), blocks) for blocks in (1, 4)]
+    cases = [data_of(network, X, y[:, None], np.arange(100), np.arange(100, 150), subnetworks) for subnetworks in (1, 4)]
     np.testing.assert_array_equal(*(relevance(network, data, *units_of(data.y)) for data in cases))
 
 

@@ -8,7 +8,7 @@ from sklearn.ensemble import BaggingRegressor, ExtraTreesRegressor, RandomForest
 from sklearn.tree import DecisionTreeRegressor
 
 from neuralforest.estimators.scaling import center_and_spread
-from neuralforest.estimators.table import Table
+from neuralforest.estimators.rows import Table
 from neuralforest.estimators.validation import hold_out
 from small_models import classification, forest, regression, small
 

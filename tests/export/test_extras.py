@@ -10,7 +10,7 @@ import pytest
     ("module", "library", "extra"),
     [("onnx", "onnx", "onnx"), ("skl2onnx", "skl2onnx", "onnx"), ("torch", "torch", "torch")],
 )
-def test_a_missing_library_is_named_with_the_extra_that_has_it(monkeypatch, module, library, extra):
+def test_a_missing_library_is_named_with_its_extra(monkeypatch, module, library, extra):
     for name in [name for name in sys.modules if name.startswith("neuralforest.export.")]:
         monkeypatch.delitem(sys.modules, name)
     for name in [library, *(name for name in sys.modules if name.startswith(library + "."))]:

@@ -1,4 +1,4 @@
-"""ONNX graphs: evaluated by onnxruntime, they say what the network says, and in float64 what its weights say."""
+"""ONNX graphs: evaluated by onnxruntime, they predict as the network, and in float64 as its weights in exact sums."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestClassifi
 
 import export_twins as twins
 import neuralforest as nf
-from export_runs import data, run, said
+from export_runs import data, prediction, run
 from neuralforest.exceptions import InvalidParameterError, NotFittedError, UnsupportedModelError
 
 onnx = pytest.importorskip("onnx")
@@ -26,31 +26,31 @@ def difference(a, b):
     return a - b
 
 
-# --- numbers ---------------------------------------------------------------------------------------------------------
+# --- predictions -----------------------------------------------------------------------------------------------------
 
 
 @FAST
 @given(twins.networks(), st.sampled_from(["dense", "sparse", "auto"]), st.integers(0, 99))
-def test_a_float64_graph_says_what_the_weights_say(network, form, seed):
+def test_a_float64_graph_predicts_as_the_weights(network, form, seed):
     X = twins.random_rows(np.random.default_rng(seed), network.ensemble, 40)
     expected = twins.predict(network, X)
     graph = to_onnx(network, dtype="float64", form=form)
     for rows in (slice(None), slice(1)):
-        error = np.abs(difference(said(run(graph, X[rows])), expected[rows]))
+        error = np.abs(difference(prediction(run(graph, X[rows])), expected[rows]))
         assert (error <= 1e-12 * twins.spread(network, expected)).all()
 
 
 @FAST
 @given(twins.networks(), st.sampled_from(["dense", "sparse", "auto"]), st.integers(0, 99))
-def test_a_float32_graph_says_what_predict_says(network, form, seed):
+def test_a_float32_graph_predicts_as_predict(network, form, seed):
     X = twins.random_rows(np.random.default_rng(seed), network.ensemble, 40).astype(np.float32)
     if network.ensemble.compare_dtype == "float64" and network.hard.any():
         with pytest.raises(UnsupportedModelError, match=r"compare in float64.*dtype='float64'"):
             to_onnx(network)
         return
-    graph, expected = to_onnx(network, form=form), twins.answer(network, X)
+    graph, expected = to_onnx(network, form=form), twins.prediction(network, X)
     for rows in (slice(None), slice(1)):
-        error = np.abs(difference(said(run(graph, X[rows])), expected[rows]))
+        error = np.abs(difference(prediction(run(graph, X[rows])), expected[rows]))
         assert (error <= 1e-5 * twins.spread(network, expected)).all()
 
 
@@ -65,8 +65,8 @@ def test_ten_thousand_rows_and_one_row_of_an_estimator(training, connectivity, c
     exact = twins.predict(model.network_, many[:200])
     unit = 1.0 if classifier else y.std(axis=0)
     for rows in (slice(None), slice(1)):
-        assert (np.abs(said(run(to_onnx(model), many[rows])) - expected[rows]) <= 1e-5 * unit).all()
-        wide = said(run(to_onnx(model, dtype="float64"), many[rows]))[:200]
+        assert (np.abs(prediction(run(to_onnx(model), many[rows])) - expected[rows]) <= 1e-5 * unit).all()
+        wide = prediction(run(to_onnx(model, dtype="float64"), many[rows]))[:200]
         assert (np.abs(wide - exact[rows]) <= 1e-12 * unit).all()
     if classifier:
         labels = run(to_onnx(model), many)["label"]
@@ -86,12 +86,12 @@ def test_raw_units_and_steep_splits_stay_precise(training, connectivity):
     start = network.soft.parameters
     network = network.with_parameters(start * rng.uniform(0.99, 1.01, len(start)).astype(np.float32), network.hard)
     exact = twins.predict(network, X)
-    assert (np.abs(said(run(to_onnx(network), X)) - exact) <= 1e-5 * y.std()).all()
+    assert (np.abs(prediction(run(to_onnx(network), X)) - exact) <= 1e-5 * y.std()).all()
 
 
 @pytest.mark.parametrize(("training", "connectivity"), MODES)
 @pytest.mark.parametrize("form", ["dense", "sparse"])
-def test_no_rows_are_rows_too(training, connectivity, form):
+def test_graphs_accept_zero_rows(training, connectivity, form):
     rng = np.random.default_rng(0)
     network = nf.ForestNetwork(twins.random_ensemble(rng, "forest"))
     model = to_onnx(twins.soften(rng, network, training, connectivity), form=form)
@@ -127,7 +127,7 @@ def test_votes_that_are_whole_numbers_tie_as_in_the_forest():
     assert (outputs["label"] == forest.predict(X))[whole].all()
 
 
-def test_boosted_trees_that_compare_in_float64_are_exact_in_float64():
+def test_gradient_boosting_that_compares_in_float64_is_exact_in_float64():
     X, y = data(n=400)
     X = X + 1e-9 * np.random.default_rng(1).normal(size=X.shape)
     model = HistGradientBoostingRegressor(max_iter=10, random_state=0).fit(X, y)
@@ -137,7 +137,7 @@ def test_boosted_trees_that_compare_in_float64_are_exact_in_float64():
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("soft", [False, True])
-def test_trees_of_one_leaf_say_a_constant(dtype, soft):
+def test_trees_of_one_leaf_predict_a_constant(dtype, soft):
     network = nf.ForestNetwork(twins.random_ensemble(np.random.default_rng(0), "several", (1, 1), n_features=2))
     network = network.soften() if soft else network
     X = np.array([[0.0, np.nan], [1.0, 2.0]])
@@ -151,13 +151,13 @@ def test_a_target_that_never_varies_comes_back_exact():
     y[:, 1] = 0.1
     model = twins.fitted(X, y)
     assert (model.predict(X)[:, 1] == 0.1).all()
-    model._constant = np.array([np.nan, 0.7])  # what sums of trees cannot give by chance
+    model._constant = np.array([np.nan, 0.7])  # which a sum of trees does not give by chance
     assert (run(to_onnx(model, dtype="float64"), X)["prediction"][:, 1] == 0.7).all()
     assert (run(to_onnx(model), X)["prediction"][:, 1] == np.float32(0.7)).all()
 
 
 @pytest.mark.parametrize("second", [False, True])
-def test_a_log_odds_of_zero_means_the_class_that_the_source_says(second):
+def test_a_log_odds_of_zero_means_the_class_of_the_source(second):
     e = twins.random_ensemble(np.random.default_rng(0), "logit", (2,))
     zero = {"value": np.zeros((2, 1)), "base_score": np.zeros(1), "second_at_zero": second}
     network = nf.ForestNetwork(twins.TreeEnsemble(**{**e.__getstate__(), **zero}))
@@ -180,7 +180,7 @@ def test_a_probit_link_is_exported_in_float32_only():
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_the_graph_is_valid_and_says_which_version_it_is_of(dtype, tmp_path):
+def test_the_graph_is_valid_and_has_the_versions(dtype, tmp_path):
     rng = np.random.default_rng(0)
     network = twins.soften(rng, nf.ForestNetwork(twins.random_ensemble(rng, "forest")), "independent", "sparse")
     path = tmp_path / "model.onnx"
@@ -196,7 +196,7 @@ def test_the_graph_is_valid_and_says_which_version_it_is_of(dtype, tmp_path):
 
 
 @pytest.mark.parametrize("opset", [13, 17, 22])
-def test_other_opsets_give_the_same(opset):
+def test_other_opsets_give_the_same_predictions(opset):
     rng = np.random.default_rng(0)
     network = twins.soften(rng, nf.ForestNetwork(twins.random_ensemble(rng, "softmax")), "joint", "full", hard=0)
     X = twins.random_rows(rng, network.ensemble, 20)
@@ -218,7 +218,7 @@ def test_large_trees_are_written_by_their_connections():
         assert np.abs(run(model, X[:50])["prediction"][:, 0] - expected).max() < 1e-5 * y.std()
 
 
-# --- what cannot be done ---------------------------------------------------------------------------------------------
+# --- errors ---------------------------------------------------------------------------------------------------------
 
 
 def test_wrong_arguments_are_refused():

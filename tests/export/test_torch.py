@@ -1,4 +1,4 @@
-"""Torch modules: they say what the network says, their gradients are the network's own, and weights come back."""
+"""Torch modules: they predict as the network, their gradients are the network's own, and weights come back."""
 
 import copy
 import io
@@ -13,7 +13,7 @@ from sklearn.ensemble import RandomForestRegressor
 import export_twins as twins
 import neuralforest as nf
 from neuralforest.exceptions import InvalidParameterError, NotFittedError
-from neuralforest.training import BlockRows, Settings, TrainingData
+from neuralforest.training import Settings, SubnetworkRows, TrainingData
 from neuralforest.training.losses import resolve_loss
 from neuralforest.training.state import State
 from neuralforest.training.trainer import trainer
@@ -47,21 +47,21 @@ def soft_network(seed=0, kind="mean", training="independent", connectivity="spar
 
 @FAST
 @given(twins.networks(), st.integers(0, 99))
-def test_a_module_says_what_predict_says(network, seed):
+def test_a_module_predicts_as_predict(network, seed):
     X = twins.random_rows(np.random.default_rng(seed), network.ensemble, 40)
-    expected, exact = twins.answer(network, X), twins.predict(network, X, rounded=True)
+    expected, exact = twins.prediction(network, X), twins.predict(network, X, rounded=True)
     unit = np.abs(expected) + twins.spread(network, expected)
     steep = 1.0 if network.soft is None else max(1.0, np.prod(network.soft.contrast) / 3)  # magnifies any rounding
     for rows in (slice(None), slice(1)):
-        said = run(to_torch(network), X[rows])
-        assert said.shape == expected[rows].shape
-        assert (np.abs(said - expected[rows]) <= 1e-6 * steep * unit[rows]).all()
-        assert (np.abs(said - exact[rows]) <= 1e-6 * unit[rows]).all()
+        predicted = run(to_torch(network), X[rows])
+        assert predicted.shape == expected[rows].shape
+        assert (np.abs(predicted - expected[rows]) <= 1e-6 * steep * unit[rows]).all()
+        assert (np.abs(predicted - exact[rows]) <= 1e-6 * unit[rows]).all()
 
 
 @FAST
 @given(twins.networks(), st.integers(0, 99))
-def test_a_module_in_float64_says_what_the_weights_say(network, seed):
+def test_a_module_in_float64_predicts_as_the_weights(network, seed):
     X = twins.random_rows(np.random.default_rng(seed), network.ensemble, 40).astype(network.ensemble.compare_dtype)
     expected = twins.predict(network, X)
     error = np.abs(run(to_torch(network).double(), X.astype(np.float64)) - expected)
@@ -104,17 +104,17 @@ def test_trained_weights_come_back_as_the_same_function(network, seed):
         for weights in module.parameters():
             weights += 0.1 * torch.randn(weights.shape, generator=generator) * (weights.abs() < 1e30)
     X = twins.random_rows(np.random.default_rng(seed), network.ensemble, 40).astype(np.float32)
-    said = twins.predict(from_torch(module), X)
-    error = np.abs(run(module.double(), X) - said)
-    assert (error <= 1e-6 * (np.abs(said) + twins.spread(network, said))).all()  # offsets are rounded on the way back
+    exact = twins.predict(from_torch(module), X)
+    error = np.abs(run(module.double(), X) - exact)
+    assert (error <= 1e-6 * (np.abs(exact) + twins.spread(network, exact))).all()  # offsets are rounded on the way back
 
 
 # --- gradients -------------------------------------------------------------------------------------------------------
 
 
 def own_gradient(network, X, y):
-    """The gradient of the mean loss of all rows, for every block by itself, as the package's own step saw it."""
-    rows = BlockRows.shared(np.arange(len(X)), np.ones(len(X)), network.n_blocks)
+    """The gradient of the mean loss over all rows, of every subnetwork alone, from a training step of the package."""
+    rows = SubnetworkRows.shared(np.arange(len(X)), np.ones(len(X)), network.n_subnetworks)
     plan = Settings(max_epochs=1, batch_size=len(X))
     state = State.start_of(network, plan)
     data = TrainingData(X, y, rows, rows)
@@ -124,7 +124,7 @@ def own_gradient(network, X, y):
 
 
 def loss_of(module, X, y):
-    """The same loss in torch, in the units that the network is trained in."""
+    """The same loss in torch, in the units of training."""
     soft, e = module.network.soft, module.network.ensemble
     out, y = module.output(torch.tensor(X)), torch.tensor(y)
     if e.classes is None:
@@ -138,7 +138,7 @@ def loss_of(module, X, y):
 
 
 def torch_gradient(network, X, y):
-    """The gradients of a module of one block, in the order of the network's parameters."""
+    """The gradients of a module of one subnetwork, in the order of the network's parameters."""
     module = to_torch(network)
     loss_of(module, X, y).backward()
     gradient = np.zeros_like(network.soft.parameters)
@@ -166,7 +166,7 @@ def test_gradients_are_those_of_the_package(training, connectivity, kind):
     if sum_up and training == "independent":
         training, sizes = "joint", (6,)
     else:
-        sizes = (6,) if training == "independent" else (5, 1, 4)  # a block that stands alone
+        sizes = (6,) if training == "independent" else (5, 1, 4)  # one subnetwork
     network = soft_network(2, kind, training, connectivity, sizes=sizes)
     X = twins.random_rows(rng, network.ensemble, 64).astype(np.float32)
     y = targets(rng, network.ensemble, len(X))
@@ -181,17 +181,17 @@ def test_trees_of_an_independent_network_get_their_own_gradients():
     X = twins.random_rows(rng, network.ensemble, 50).astype(np.float32)
     y = targets(rng, network.ensemble, len(X))
     ours = own_gradient(network, X, y)
-    first = network.structure.first_parameter
+    first, one = network.layout.first_parameter, {"hard": np.zeros(1, np.bool_), "first_tree": np.array([0, 1])}
     for tree in range(3):
         own = slice(first[tree], first[tree + 1])
-        soft = replace(network.soft, parameters=network.soft.parameters[own].copy(), hard=np.zeros(1, np.bool_))
+        soft = replace(network.soft, parameters=network.soft.parameters[own].copy(), **one)
         theirs = torch_gradient(nf.ForestNetwork(network.ensemble[tree : tree + 1], soft), X, y)
         np.testing.assert_allclose(theirs, ours[own], rtol=1e-4, atol=2e-6 * np.abs(ours).max())
 
 
 @pytest.mark.parametrize(("training", "connectivity"), MODES)
 @pytest.mark.parametrize("kind", ["several", "forest"])
-def test_gradients_are_true_slopes_of_weights_and_inputs(training, connectivity, kind):
+def test_gradients_match_finite_differences(training, connectivity, kind):
     network = soft_network(4, kind, training, connectivity, hard=0.3, sizes=(4, 3, 1))
     module = to_torch(network).double()
     x = torch.tensor(np.random.default_rng(0).normal(size=(3, 3)), requires_grad=True)
@@ -225,17 +225,16 @@ def test_weights_exist_for_the_connections_of_the_network_and_no_others(training
     assert all(weights.dtype == torch.float32 for weights in module.parameters())
 
 
-def test_trees_that_are_kept_have_no_weights():
+def test_hard_trees_have_no_weights():
     network = soft_network(7, sizes=(7, 5))
-    kept = network.with_parameters(network.soft.parameters, np.array([True, False]))
-    module = to_torch(kept)
-    first = network.structure.first_parameter
+    module = to_torch(network.with_parameters(network.soft.parameters, np.array([True, False])))
+    first = network.layout.first_parameter
     assert sum(weights.numel() for weights in module.parameters()) == first[2] - first[1]
-    all_kept = to_torch(network.with_parameters(network.soft.parameters, np.array([True, True])))
-    assert list(all_kept.parameters()) == []
+    hard = to_torch(network.with_parameters(network.soft.parameters, np.array([True, True])))
+    assert list(hard.parameters()) == []
 
 
-def test_training_in_torch_makes_the_network_better():
+def test_training_in_torch_reduces_the_error():
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, size=(300, 3)).astype(np.float32)
     y = np.sin(3 * X[:, 0]) + X[:, 1] * X[:, 2]
@@ -266,7 +265,7 @@ def test_a_module_can_be_exported_for_any_number_of_rows(training, connectivity)
         np.testing.assert_allclose(program.module()(torch.tensor(part)).detach().numpy(), run(module, part), rtol=1e-6)
 
 
-def test_a_module_is_copied_saved_and_moved_like_any_other():
+def test_a_module_can_be_copied_saved_and_moved():
     network = soft_network(9, "mean", hard=0.3, sizes=(5, 4, 3))
     X = twins.random_rows(np.random.default_rng(0), network.ensemble, 20).astype(np.float32)
     module = to_torch(network)
@@ -285,7 +284,7 @@ def test_a_module_is_copied_saved_and_moved_like_any_other():
     assert all(tensor.device.type == "meta" for tensor in module.to("meta").state_dict().values())
 
 
-def test_what_is_not_a_module_of_ours_is_refused():
+def test_other_modules_are_refused():
     with pytest.raises(InvalidParameterError, match="to_torch"):
         from_torch(torch.nn.Linear(2, 2))
     with pytest.raises(NotFittedError, match="call fit"):

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from neuralforest._kernels._jit import kernel
-from neuralforest._kernels.activations import tanh_of_rows
-from neuralforest._kernels.lanes import LANES
+from neuralforest._kernels.jit import kernel
+from neuralforest._kernels.network.activations import tanh_of_rows
+from neuralforest._kernels.simd import SIMD_WIDTH
 
 
 @kernel
@@ -16,7 +16,7 @@ def _tanh(rows, contrast):
 def evaluate(x, slope=1.0):
     """Return tanh(slope * x), in pairs of rows and once more in rows that are alone: both must be as good."""
     x = np.asarray(x, np.float32)
-    rows = np.resize(x, (-(-len(x) // LANES), LANES))
+    rows = np.resize(x, (-(-len(x) // SIMD_WIDTH), SIMD_WIDTH))
     pairs = np.repeat(rows, 2, axis=0)
     pairs[1::2] = rows[::-1]  # partners that are not twins
     _tanh(pairs, np.float32(slope))
@@ -63,7 +63,7 @@ def test_tanh_keeps_what_is_missing_and_takes_infinity():
 
 
 def test_a_lane_does_not_depend_on_the_others():
-    x = np.random.default_rng(0).normal(size=(5, LANES)).astype(np.float32)
+    x = np.random.default_rng(0).normal(size=(5, SIMD_WIDTH)).astype(np.float32)
     other, turned = x.copy(), np.roll(x, 7, axis=1)
     other[:, 1:] = 0
     for rows in (x, other, turned):

@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from neuralforest._kernels import adam as kernels
-from neuralforest._kernels._jit import kernel
-from neuralforest._kernels.arguments import Plan, Weights
+from neuralforest._kernels.jit import kernel
+from neuralforest._kernels.network.arguments import Plan, Weights
 
 step_of_adam = kernel(lambda *arguments: kernels.adam(*arguments))
 project = kernel(lambda *arguments: kernels.project(*arguments))
@@ -43,7 +43,7 @@ def test_a_step_touches_its_slice_and_nothing_else():
     ours = weights(30)
     before = ours.parameters.copy()
     gradient = np.ones(12, np.float32)
-    step_of_adam(ours, gradient, 10, 3, 8, 0.01, 1, plan(), 0.0)  # a block that begins at 10
+    step_of_adam(ours, gradient, 10, 3, 8, 0.01, 1, plan(), 0.0)  # a subnetwork that begins at 10
     moved = np.flatnonzero(ours.parameters != before)
     np.testing.assert_array_equal(moved, np.arange(13, 18))
     np.testing.assert_array_equal(np.flatnonzero(gradient == 0), np.arange(3, 8))

@@ -7,7 +7,7 @@ import pytest
 
 import training_twins as twins
 from neuralforest.network import ForestNetwork
-from neuralforest.training import BlockRows, Settings, TrainingData
+from neuralforest.training import SubnetworkRows, Settings, TrainingData
 from neuralforest.training.losses import resolve_loss
 from training_twins import MODES
 
@@ -40,18 +40,18 @@ def assert_gradients_agree(network, data, loss="auto", parameter=None, n_jobs=1,
     resolved = resolve_loss(loss, parameter, network.ensemble)
     ours, losses = twins.one_step_gradient(network, data, loss=loss, loss_parameter=parameter, n_jobs=n_jobs)
     assert ours.any()
-    for number in range(network.n_blocks):
-        block = twins.Block(network, number)
-        theta, rows = block.paper(network.soft.parameters), block.rows(data)
-        value, expected = twins.autograd(block, theta, rows, resolved)
+    for number in range(network.n_subnetworks):
+        subnetwork = twins.Block(network, number)
+        theta, rows = subnetwork.paper(network.soft.parameters), subnetwork.rows(data)
+        value, expected = twins.autograd(subnetwork, theta, rows, resolved)
         np.testing.assert_allclose(losses[number], value * len(rows[0]) / rows[2].sum(dtype=float), rtol=1e-5)
         gradients = [expected]
         if differences:
             doubles = [part.astype(np.float64) for part in rows]
-            gradients += [twins.finite_differences(lambda t: block.loss(t, *doubles, resolved), theta)]  # noqa: B023
+            gradients += [twins.finite_differences(lambda t: subnetwork.loss(t, *doubles, resolved), theta)]  # noqa: B023
         for gradient in gradients:
-            gradient[block.groups[4]] = 0  # what is never trained
-            np.testing.assert_allclose(ours[block.own], gradient, rtol=1e-4, atol=1e-5 * np.abs(expected).max())
+            gradient[subnetwork.groups[4]] = 0  # what is never trained
+            np.testing.assert_allclose(ours[subnetwork.own], gradient, rtol=1e-4, atol=1e-5 * np.abs(expected).max())
 
 
 @pytest.mark.parametrize("name", LOSSES)
@@ -122,16 +122,16 @@ def test_every_block_may_have_rows_of_its_own(connectivity):
     X, y = twins.random_rows(network.ensemble, 90)
     rng = np.random.default_rng(0)
     own = [rng.choice(90, size=33, replace=False) for _ in range(3)]
-    rows = BlockRows.own(own, [rng.uniform(1, 2, size=33) for _ in range(3)])
+    rows = SubnetworkRows.own(own, [rng.uniform(1, 2, size=33) for _ in range(3)])
     assert not rows.are_shared
     settings = Settings(max_epochs=1, batch_size=33, betas=(0.5, 0.9))
     loss = resolve_loss("auto", None, network.ensemble)
     data = TrainingData(X, y, rows, rows)
     gradient = twins.run_epochs(network, data, settings).first_moment / 0.5
     for number in range(3):
-        block = twins.Block(network, number)
-        _, expected = twins.autograd(block, block.paper(network.soft.parameters), block.rows(data), loss)
-        np.testing.assert_allclose(gradient[block.own], expected, rtol=1e-4, atol=1e-5 * np.abs(expected).max())
+        subnetwork = twins.Block(network, number)
+        _, expected = twins.autograd(subnetwork, subnetwork.paper(network.soft.parameters), subnetwork.rows(data), loss)
+        np.testing.assert_allclose(gradient[subnetwork.own], expected, rtol=1e-4, atol=1e-5 * np.abs(expected).max())
 
 
 def test_a_saturated_unit_has_a_gradient_of_exactly_zero():
@@ -140,10 +140,10 @@ def test_a_saturated_unit_has_a_gradient_of_exactly_zero():
     data = twins.random_data(network, 40)
     gradient, _ = twins.one_step_gradient(network, data)
     for number in range(3):
-        block = twins.Block(network, number)
-        x, _, _ = block.rows(data)
-        theta = block.paper(network.soft.parameters)
-        distance = np.abs(x[:, block.feature] + theta[block.b1]).min(axis=0)
+        subnetwork = twins.Block(network, number)
+        x, _, _ = subnetwork.rows(data)
+        theta = subnetwork.paper(network.soft.parameters)
+        distance = np.abs(x[:, subnetwork.feature] + theta[subnetwork.b1]).min(axis=0)
         far = distance * 1e4 > 8
-        assert (gradient[block.own][block.b1][far] == 0).all()
+        assert (gradient[subnetwork.own][subnetwork.b1][far] == 0).all()
         assert far.sum() >= len(far) / 2 or not len(far)

@@ -57,8 +57,8 @@ TRAIN = """
 import hashlib
 import numpy as np
 import neuralforest as nf
-from neuralforest._kernels.epoch import train_epoch
-from neuralforest.training import BlockRows, Settings, TrainingData
+from neuralforest._kernels.network.epoch import train_epoch
+from neuralforest.training import SubnetworkRows, Settings, TrainingData
 from neuralforest.training.losses import resolve_loss
 from neuralforest.training.state import State
 from neuralforest.training.trainer import trainer
@@ -67,7 +67,7 @@ X = np.random.default_rng(0).normal(size=(200, 3)).astype(np.float32)
 y = X[:, :1] * X[:, 1:2]
 network = nf.convert(RandomForestRegressor(4, max_depth=4, random_state=0).fit(X, y[:, 0]))
 network = network.soften((10, 1), training="joint")
-rows = BlockRows.shared(np.arange(200), np.ones(200), 1)
+rows = SubnetworkRows.shared(np.arange(200), np.ones(200), 1)
 settings = Settings(max_epochs=3)
 state = State.start_of(network, settings)
 loss = resolve_loss("auto", None, network.ensemble)

@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from neuralforest._kernels._jit import kernel
-from neuralforest._kernels.lanes import (
-    LANES,
+from neuralforest._kernels.jit import kernel
+from neuralforest._kernels.simd import (
+    SIMD_WIDTH,
     add_totals,
     clip,
     fill,
@@ -53,14 +53,14 @@ def _reduce(rows, start, sums):
 
 def operate(a, b, number=0.5):
     """Return the results, the flat array after x was stored from its element 3 on, and the sum."""
-    a, b = (np.asarray(part, np.float32).reshape(1, LANES) for part in (a, b))
-    flat = np.arange(LANES + 8, dtype=np.float32)
-    out, sums = np.full((13, LANES), np.nan, np.float32), np.empty(1, np.float32)
+    a, b = (np.asarray(part, np.float32).reshape(1, SIMD_WIDTH) for part in (a, b))
+    flat = np.arange(SIMD_WIDTH + 8, dtype=np.float32)
+    out, sums = np.full((13, SIMD_WIDTH), np.nan, np.float32), np.empty(1, np.float32)
     _operate(a, b, np.float32(number), flat, out, sums)
     return out, flat, sums[0]
 
 
-vectors = arrays(np.float32, LANES, elements=st.floats(-1e6, 1e6, width=32))
+vectors = arrays(np.float32, SIMD_WIDTH, elements=st.floats(-1e6, 1e6, width=32))
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)
@@ -76,38 +76,38 @@ def test_arithmetic_is_that_of_numpy(a, b, number):
 
 
 def test_loads_and_stores_touch_32_numbers_and_no_more():
-    a = np.arange(LANES) + 100
+    a = np.arange(SIMD_WIDTH) + 100
     out, flat, _ = operate(a, a)
-    np.testing.assert_array_equal(out[11], np.arange(3, LANES + 3))
+    np.testing.assert_array_equal(out[11], np.arange(3, SIMD_WIDTH + 3))
     np.testing.assert_array_equal(flat[:3], [0, 1, 2])
-    np.testing.assert_array_equal(flat[3 : LANES + 3], a)
-    np.testing.assert_array_equal(flat[LANES + 3 :], np.arange(LANES + 3, LANES + 8))
+    np.testing.assert_array_equal(flat[3 : SIMD_WIDTH + 3], a)
+    np.testing.assert_array_equal(flat[SIMD_WIDTH + 3 :], np.arange(SIMD_WIDTH + 3, SIMD_WIDTH + 8))
 
 
 def test_one_number_fills_every_lane():
-    np.testing.assert_array_equal(operate(np.ones(LANES), np.ones(LANES), 7.5)[0][8], 7.5)
+    np.testing.assert_array_equal(operate(np.ones(SIMD_WIDTH), np.ones(SIMD_WIDTH), 7.5)[0][8], 7.5)
 
 
 def test_clipping_keeps_what_is_missing():
-    a = np.resize(np.array([np.nan, -np.inf, -2.5, -2, 0, 1.5, 2, 3, np.inf], np.float32), LANES)
+    a = np.resize(np.array([np.nan, -np.inf, -2.5, -2, 0, 1.5, 2, 3, np.inf], np.float32), SIMD_WIDTH)
     np.testing.assert_array_equal(operate(a, a)[0][9], np.clip(a, -2, 2))
 
 
 def test_missing_lanes_are_replaced_and_no_other():
-    a = np.resize(np.array([np.nan, 1, np.inf, -np.inf, 0], np.float32), LANES)
-    b = np.arange(LANES, dtype=np.float32)
+    a = np.resize(np.array([np.nan, 1, np.inf, -np.inf, 0], np.float32), SIMD_WIDTH)
+    b = np.arange(SIMD_WIDTH, dtype=np.float32)
     np.testing.assert_array_equal(operate(a, b, -3)[0][10], np.where(np.isnan(a), -3, b))
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_sums_keep_nan_and_infinity(bad):
-    a = np.ones(LANES, np.float32)
+    a = np.ones(SIMD_WIDTH, np.float32)
     a[17] = bad
     np.testing.assert_equal(operate(a, a)[2], np.float32(bad))
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)
-@given(arrays(np.float32, (4, LANES), elements=st.floats(-1e6, 1e6, width=32)), st.integers(0, 3))
+@given(arrays(np.float32, (4, SIMD_WIDTH), elements=st.floats(-1e6, 1e6, width=32)), st.integers(0, 3))
 def test_several_sums_at_once_are_the_sums_and_are_added_to_what_was_there(rows, start):
     sums, before = np.full(9, 0.5, np.float32), np.full(9, 0.5)
     _reduce(rows, start, sums)

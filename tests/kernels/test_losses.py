@@ -5,9 +5,9 @@ import pytest
 from scipy.special import expit, softmax
 
 from neuralforest._kernels import losses
-from neuralforest._kernels._jit import kernel
-from neuralforest._kernels.lanes import LANES
-from neuralforest._kernels.losses import batch_loss, mean_loss
+from neuralforest._kernels.jit import kernel
+from neuralforest._kernels.simd import SIMD_WIDTH
+from neuralforest._kernels.network.losses import batch_loss, mean_loss
 
 batch = kernel(lambda *arguments: batch_loss(*arguments))
 
@@ -39,7 +39,7 @@ def closed_form(kind, parameter, z, t):
     return -np.log((softmax(z, axis=0) * t).sum(axis=0))
 
 
-def case(name, n=LANES, seed=0):
+def case(name, n=SIMD_WIDTH, seed=0):
     kind, parameter, outputs = KINDS[name]
     rng = np.random.default_rng(seed)
     z = rng.normal(size=(outputs, n)) * 2
@@ -83,9 +83,9 @@ def test_slopes_are_those_of_finite_differences(name):
 def test_a_probability_of_zero_has_a_finite_loss_and_slope():
     z, t = np.array([[0.0], [1.0]]), np.array([[1.0], [0.0]])
     assert mean_loss(losses.LOG_PROBABILITY, 0.0, z, t, np.ones(1)) == pytest.approx(-np.log(1e-7), rel=1e-6)
-    z, t = (np.repeat(array, LANES, axis=1).astype(np.float32) for array in (z, t))
+    z, t = (np.repeat(array, SIMD_WIDTH, axis=1).astype(np.float32) for array in (z, t))
     slope = np.empty_like(z)
-    assert np.isfinite(batch(losses.LOG_PROBABILITY, 0.0, z, t, np.ones(LANES, np.float32), 32, slope))
+    assert np.isfinite(batch(losses.LOG_PROBABILITY, 0.0, z, t, np.ones(SIMD_WIDTH, np.float32), 32, slope))
     assert np.isfinite(slope).all()
 
 

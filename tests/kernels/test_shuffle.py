@@ -1,4 +1,4 @@
-"""Shuffles: permutations that depend on seed, epoch and block alone."""
+"""Shuffles: permutations that depend on seed, epoch and subnetwork alone."""
 
 from itertools import product
 
@@ -7,24 +7,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neuralforest._kernels.shuffle import shuffle
+from neuralforest._kernels.network.shuffle import shuffle
 
 
-def order_of(n, seed=0, epoch=0, block=0):
+def order_of(n, seed=0, epoch=0, subnetwork=0):
     order = np.full(n, -1, np.int64)
-    shuffle(order, seed, epoch, block)
+    shuffle(order, seed, epoch, subnetwork)
     return order
 
 
 @settings(max_examples=100, deadline=None, derandomize=True)
 @given(st.integers(0, 300), st.integers(0, 2**63 - 1), st.integers(0, 10**6), st.integers(0, 10**6))
-def test_every_order_is_a_permutation(n, seed, epoch, block):
-    order = order_of(n, seed, epoch, block)
+def test_every_order_is_a_permutation(n, seed, epoch, subnetwork):
+    order = order_of(n, seed, epoch, subnetwork)
     np.testing.assert_array_equal(np.sort(order), np.arange(n))
-    np.testing.assert_array_equal(order, order_of(n, seed, epoch, block))
+    np.testing.assert_array_equal(order, order_of(n, seed, epoch, subnetwork))
 
 
-@pytest.mark.parametrize("name", ["seed", "epoch", "block"])
+@pytest.mark.parametrize("name", ["seed", "epoch", "subnetwork"])
 def test_seed_epoch_and_block_each_change_the_order(name):
     orders = {tuple(order_of(30, **{name: value})) for value in range(50)}
     assert len(orders) == 50

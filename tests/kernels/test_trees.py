@@ -58,7 +58,7 @@ def test_the_first_split_is_the_best_of_all(seed, missing, n_features):
 
 def test_rounds_lower_the_loss_of_the_rows_that_are_learnt():
     bins, y = rows(0, 0.1)
-    model = boosted(bins, y, 3, share_of_rows=0.8)
+    model = boosted(bins, y, 3, subsample=0.8)
     residual = y[:30] - model.score[:30, 0]
     assert (residual**2).sum() < 0.7 * (y[:30] ** 2).sum()
     assert_allclose(model.error[-1], ((y[30:] - model.score[30:, 0]) ** 2).sum())

@@ -11,7 +11,7 @@ from sklearn.linear_model import LinearRegression
 import neuralforest as nf
 import small_models
 from neuralforest.exceptions import InvalidParameterError, UnsupportedModelError
-from neuralforest.importance import feature_importances
+from neuralforest.network.importance import feature_importances
 from neuralforest.plots import ImportanceDisplay, NetworkDisplay, SurfaceDisplay, TrainingDisplay, TreeDisplay
 from plots import models
 
@@ -133,7 +133,7 @@ def test_surfaces_of_a_classifier_are_probabilities_of_the_class_that_was_asked_
 def test_connections_are_the_weights_of_the_network(connectivity):
     """Those of features by how much each varies, so that they can be compared."""
     network = models.fitted(connectivity=connectivity).network_
-    network = network.with_parameters(network.soft.parameters, np.zeros(network.n_blocks, bool))
+    network = network.with_parameters(network.soft.parameters, np.zeros(network.n_subnetworks, bool))
     display = NetworkDisplay.from_estimator(network, tree=1, weakest=0.0)
     layers = network.layers(1)
     assert (network.soft.spread < 0.5).any() == (connectivity == "full")

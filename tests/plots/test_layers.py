@@ -28,10 +28,10 @@ ALL = [(t, c, k) for t in models.TRAINING for c in models.CONNECTIVITY for k in 
 @pytest.mark.parametrize(("training", "connectivity", "classifier"), ALL)
 def test_layers_of_a_tree_are_its_part_of_the_networks_layers(training, connectivity, classifier):
     network = models.fitted(training, connectivity, classifier).network_
-    network = network.with_parameters(network.soft.parameters, np.zeros(network.n_blocks, bool))
+    network = network.with_parameters(network.soft.parameters, np.zeros(network.n_subnetworks, bool))
     for tree in range(network.ensemble.n_trees):
         part, place = tree_layers(network, tree), place_of(network, tree)
-        whole = network.layers(place.block)
+        whole = network.layers(place.subnetwork)
         assert np.array_equal(part.W1, whole.W1.toarray()[place.splits])
         assert np.array_equal(part.W2, whole.W2.toarray()[place.leaves, place.splits])
         assert np.array_equal(part.W_out, whole.W_out[:, place.leaves])
@@ -60,13 +60,13 @@ def test_activations_give_the_networks_own_prediction(training, connectivity, cl
         for tree in range(e.n_trees):
             layers, fires = tree_layers(network, tree), activations(network, tree, row)
             out = layers.rest + layers.W_out @ (fires.leaves + 1)
-            if network.hard[place_of(network, tree).block]:
+            if network.hard[place_of(network, tree).subnetwork]:
                 said.append(e.value[e.first_leaf[tree] :][fires.leaves.argmax()])
                 continue
             if classifier:
                 out = np.exp(out) / np.exp(out).sum()
             else:
-                out = out * (e.n_trees // network.n_blocks) * network.soft.output_scale + network.soft.output_center
+                out = out * (e.n_trees // network.n_subnetworks) * network.soft.output_scale + network.soft.output_center
             said.append(out)
         np.testing.assert_allclose(np.mean(said, axis=0), network.output(row[None])[0], rtol=1e-4, atol=1e-4)
 
@@ -95,7 +95,7 @@ def test_a_shift_of_the_offset_is_a_shift_of_the_threshold():
 
 def test_a_tree_that_was_kept_shows_no_change():
     network = models.fitted().network_
-    change = tree_change(network.with_parameters(network.soft.parameters, np.ones(network.n_blocks, bool)), 0)
+    change = tree_change(network.with_parameters(network.soft.parameters, np.ones(network.n_subnetworks, bool)), 0)
     assert change.kept
     assert not change.shift.any()
     assert np.array_equal(change.value_before, change.value_after)

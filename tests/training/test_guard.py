@@ -13,19 +13,19 @@ import neuralforest as nf
 import training_twins as twins
 from neuralforest.exceptions import ConvergenceWarning
 from neuralforest.network import ForestNetwork
-from neuralforest.training import BlockRows, Settings, TrainingData, guard, train
+from neuralforest.training import SubnetworkRows, Settings, TrainingData, guard, train
 from neuralforest.training.losses import resolve_loss
 from training_twins import MODES
 
 
 def own_rows_data(network, n=60, seed=1):
-    """Every block is judged on rows of its own, as with out-of-bag rows; some rows belong to nobody."""
+    """Every subnetwork is judged on rows of its own, as with out-of-bag rows; some rows belong to nobody."""
     X, y = twins.random_rows(network.ensemble, n, seed)
     rng = np.random.default_rng(seed)
-    own = [np.sort(rng.choice(n, size=n // 3, replace=False)) for _ in range(network.n_blocks)]
+    own = [np.sort(rng.choice(n, size=n // 3, replace=False)) for _ in range(network.n_subnetworks)]
     rest = [np.setdiff1d(np.arange(n), rows) for rows in own]
     weight = rng.uniform(0.5, 2.0, size=n)
-    fit, validation = (BlockRows.own(rows, [weight[part] for part in rows]) for rows in (rest, own))
+    fit, validation = (SubnetworkRows.own(rows, [weight[part] for part in rows]) for rows in (rest, own))
     return TrainingData(X, y, fit, validation), weight
 
 
@@ -38,21 +38,21 @@ def test_whole_losses_average_the_blocks_that_a_row_belongs_to(kind):
     for row in range(len(data.X)):
         members = [b for b in range(3) if row in data.validation.of(b)[0]]
         if members:
-            outputs = np.array([network.block_output(b, data.X[[row]])[0] for b in members])
+            outputs = np.array([network.subnetwork_output(b, data.X[[row]])[0] for b in members])
             sums.append(weight[row] * twins.row_losses(outputs.mean(axis=0)[None], data.y[[row]], loss)[0])
             weights.append(weight[row])
             counts.append(len(members))
             variances.append(outputs.var(axis=0, ddof=1).mean() if len(members) > 1 else np.nan)
     measured = sum(sums) / sum(weights)
     expected = measured
-    if loss.name == "squared_error":  # what the mean over few blocks adds to it is taken out
+    if loss.name == "squared_error":  # what the mean over few subnetworks adds to it is taken out
         variance = np.where(np.isnan(variances), np.nanmean(variances), variances)
         expected -= np.average(variance * (1 / np.array(counts) - 1 / 3), weights=weights)
     assert whole_loss(network, data, loss) == pytest.approx((measured, expected), rel=1e-6)
 
 
 def whole_loss(network, data, loss):
-    return guard.whole_loss(network, guard.validation_output(network, data), data, loss)
+    return guard.whole_loss(network, guard.validation_predictions(network, data), data, loss)
 
 
 @pytest.mark.parametrize("shared", [False, True])
@@ -60,9 +60,9 @@ def test_block_losses_are_those_of_each_block_by_itself(shared):
     network = twins.soft_network(sizes=(5, 1, 4), n_outputs=2)
     data = twins.random_data(network, weighted=True) if shared else own_rows_data(network)[0]
     loss = resolve_loss("huber", None, network.ensemble)
-    for block, value in enumerate(guard.block_losses(network, data, loss)):
-        row, weight = data.validation.of(block)
-        rows = twins.row_losses(network.block_output(block, data.X[row]), data.y[row], loss)
+    for subnetwork, value in enumerate(guard.subnetwork_losses(network, data, loss)):
+        row, weight = data.validation.of(subnetwork)
+        rows = twins.row_losses(network.subnetwork_output(subnetwork, data.X[row]), data.y[row], loss)
         assert value == pytest.approx(np.average(rows, weights=weight), rel=1e-6)
 
 
@@ -109,7 +109,7 @@ def test_the_result_is_never_worse_than_the_forest_on_validation(mode, kind, exp
         assert plain.expected < forest.expected
     assert np.isfinite(result.network.output(data.X)).all()
     if not shrink:
-        losses = guard.block_losses(result.network, data, loss)
+        losses = guard.subnetwork_losses(result.network, data, loss)
         assert (losses <= result.history.forest_loss * (1 + 1e-5)).all()
     np.testing.assert_array_equal(result.network.hard, result.history.best_epoch == -1)
 

@@ -10,7 +10,7 @@ NAN = np.nan
 
 @pytest.fixture
 def history():
-    """Two blocks and three epochs; the second block stopped after the first."""
+    """Two subnetworks and three epochs; the second subnetwork stopped after the first."""
     return History(
         training_loss=np.array([[4.0, 2.0], [3.0, NAN], [2.0, NAN]]),
         validation_loss=np.array([[5.0, 3.0], [4.0, 4.0], [3.0, NAN], [3.5, NAN]]),
@@ -24,7 +24,7 @@ def test_a_frame_has_a_row_for_the_start_and_for_every_epoch(history):
     frame = history.to_frame()
     assert frame.columns.tolist() == ["epoch", "training_loss", "validation_loss", "forest_loss"]
     assert frame["epoch"].tolist() == [0, 1, 2, 3]
-    np.testing.assert_array_equal(frame["training_loss"], [NAN, 3.0, 2.5, 2.0])  # a stopped block keeps its last loss
+    np.testing.assert_array_equal(frame["training_loss"], [NAN, 3.0, 2.5, 2.0])  # a stopped subnetwork keeps its last loss
     np.testing.assert_array_equal(frame["validation_loss"], [4.0, 4.0, 3.5, 3.75])
     assert set(frame["forest_loss"]) == {3.5}
 
@@ -52,4 +52,4 @@ def test_one_history_follows_another(history):
 
 
 def test_its_text_is_short(history):
-    assert repr(history) == "History(3 epochs, 2 blocks, 1.0 s)"
+    assert repr(history) == "History(3 epochs, 2 subnetworks, 1.0 s)"

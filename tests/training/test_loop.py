@@ -10,7 +10,7 @@ import training_twins as twins
 from neuralforest.exceptions import ConvergenceWarning
 from neuralforest.network import ForestNetwork
 from neuralforest.theory import weight_norm
-from neuralforest.training import BlockRows, Settings, train
+from neuralforest.training import SubnetworkRows, Settings, train
 from neuralforest.training import loop as module
 from training_twins import MODES
 
@@ -35,9 +35,9 @@ def test_the_parameters_of_the_best_epoch_are_kept(mode):
     np.testing.assert_array_equal(history.best_epoch, judged.argmin(axis=0) - 1)
     assert len(set(history.best_epoch)) > 1 or mode[0] == "joint"
     assert history.best_epoch.max() > 0
-    for block, epoch in enumerate(history.best_epoch):
+    for subnetwork, epoch in enumerate(history.best_epoch):
         if epoch >= 0:
-            own = slice(*network.structure.first_parameter[block : block + 2])
+            own = slice(*network.structure.first_parameter[subnetwork : subnetwork + 2])
             stopped = twins.run_epochs(network, data, replace(settings, max_epochs=int(epoch)))
             np.testing.assert_array_equal(result.network.soft.parameters[own], stopped.parameters[own])
     np.testing.assert_array_equal(result.network.hard, history.best_epoch == -1)
@@ -64,10 +64,10 @@ def test_no_epochs_give_the_better_of_start_and_forest():
 def test_history_has_a_row_for_every_epoch_and_a_column_for_every_block(mode):
     network, data = case(mode)
     history = train(network, data, Settings(max_epochs=5)).history
-    n_blocks = 3 if mode[0] == "independent" else 1
-    assert history.training_loss.shape == (5, n_blocks)
-    assert history.validation_loss.shape == (6, n_blocks)
-    assert history.forest_loss.shape == history.best_epoch.shape == (n_blocks,)
+    n_subnetworks = 3 if mode[0] == "independent" else 1
+    assert history.training_loss.shape == (5, n_subnetworks)
+    assert history.validation_loss.shape == (6, n_subnetworks)
+    assert history.forest_loss.shape == history.best_epoch.shape == (n_subnetworks,)
     assert history.seconds.shape == (5,)
     assert (history.seconds > 0).all()
     assert np.isfinite(history.training_loss).all()
@@ -83,10 +83,10 @@ def test_recorded_losses_are_those_of_the_network_at_that_time(mode):
     for epoch in range(3):
         state = twins.run_epochs(network, data, Settings(max_epochs=epoch))
         then = network.with_parameters(state.parameters, network.hard)
-        for block in range(network.n_blocks):
-            row, _ = data.validation.of(block)
-            error = ((then.block_output(block, data.X[row]) - data.y[row]) ** 2).mean()
-            np.testing.assert_allclose(history.validation_loss[epoch, block], error, rtol=1e-5)
+        for subnetwork in range(network.n_subnetworks):
+            row, _ = data.validation.of(subnetwork)
+            error = ((then.subnetwork_output(subnetwork, data.X[row]) - data.y[row]) ** 2).mean()
+            np.testing.assert_allclose(history.validation_loss[epoch, subnetwork], error, rtol=1e-5)
     if mode[0] == "joint":
         row, _ = data.validation.of(0)
         assert history.forest_loss[0] == pytest.approx(((forest.predict(data.X[row]) - data.y[row, 0]) ** 2).mean())
@@ -96,7 +96,7 @@ def test_a_block_without_validation_rows_stays_a_tree_and_the_others_are_trained
     network, data = case()
     rows = np.arange(60, 80)
     none = np.arange(0)
-    validation = BlockRows.own([rows, none, rows], [np.ones(20), np.ones(0), np.ones(20)])
+    validation = SubnetworkRows.own([rows, none, rows], [np.ones(20), np.ones(0), np.ones(20)])
     result = train(network, replace(data, validation=validation), Settings(max_epochs=3))
     assert np.isnan(result.history.training_loss[:, 1]).all()
     assert np.isfinite(result.history.training_loss[:, [0, 2]]).all()
@@ -121,11 +121,11 @@ def test_patience_stops_a_block_and_leaves_the_others_running():
     last = (~np.isnan(history.training_loss)).sum(axis=0)
     assert len(set(last)) > 1
     assert history.n_epochs == last.max() < 40
-    for block, stop in enumerate(last):
-        best = np.nanargmin(history.validation_loss[:, block])
+    for subnetwork, stop in enumerate(last):
+        best = np.nanargmin(history.validation_loss[:, subnetwork])
         assert stop == best + 3
-        assert np.isnan(history.training_loss[stop:, block]).all()
-        assert np.isnan(history.validation_loss[stop + 1 :, block]).all()
+        assert np.isnan(history.training_loss[stop:, subnetwork]).all()
+        assert np.isnan(history.validation_loss[stop + 1 :, subnetwork]).all()
     assert np.isfinite(history.to_frame()["validation_loss"]).all()
 
 
@@ -200,9 +200,9 @@ def test_one_cycle_ends_when_rows_are_known_by_heart_and_others_badly(mode, sett
 def test_a_block_that_nobody_judges_does_not_keep_others_from_ending():
     network, data = twins.nothing_but_noise()
     whole = train(network, data, cycle(50, 8, 0.02)).history.n_epochs
-    rows = [data.validation.of(block) for block in range(network.n_blocks)]
+    rows = [data.validation.of(subnetwork) for subnetwork in range(network.n_subnetworks)]
     rows[1] = tuple(part[:0] for part in rows[1])
-    partly = replace(data, validation=BlockRows.own(*zip(*rows, strict=True)))
+    partly = replace(data, validation=SubnetworkRows.own(*zip(*rows, strict=True)))
     assert whole < 50
     assert train(network, partly, cycle(50, 8, 0.02)).history.n_epochs < 50
 
@@ -313,7 +313,7 @@ def assert_sound(result, data):
 @every_mode
 def test_a_learning_rate_that_overflows_ends_in_the_guards_choice_with_a_warning(mode):
     network, data = case(mode)
-    with pytest.warns(ConvergenceWarning, match=f"{network.n_blocks} of {network.n_blocks} networks diverged"):
+    with pytest.warns(ConvergenceWarning, match=f"{network.n_subnetworks} of {network.n_subnetworks} networks diverged"):
         result = train(network, data, Settings(max_epochs=4, learning_rate=1e30))
     assert_sound(result, data)
     assert result.history.best_epoch.max() <= 0
@@ -324,7 +324,7 @@ def test_a_learning_rate_that_overflows_ends_in_the_guards_choice_with_a_warning
 @every_mode
 def test_a_huge_learning_rate_ends_in_the_guards_choice_with_a_warning(mode, rate):
     network, data = case(mode)
-    with pytest.warns(ConvergenceWarning, match=f"{network.n_blocks} of {network.n_blocks} networks diverged"):
+    with pytest.warns(ConvergenceWarning, match=f"{network.n_subnetworks} of {network.n_subnetworks} networks diverged"):
         result = train(network, data, Settings(max_epochs=4, learning_rate=rate))
     assert_sound(result, data)
     assert result.history.best_epoch.max() <= 0
@@ -347,8 +347,8 @@ def test_targets_beyond_single_precision_end_in_the_forest_with_a_warning(mode):
 def test_one_block_that_diverges_leaves_the_others_running():
     network, data = case()
     parameters = network.soft.parameters.copy()
-    block = twins.Block(network, 2)
-    parameters[block.own][block.W_out.ravel()] = 1e25
+    subnetwork = twins.Block(network, 2)
+    parameters[subnetwork.own][subnetwork.W_out.ravel()] = 1e25
     network = network.with_parameters(parameters, network.hard)
     with pytest.warns(ConvergenceWarning, match="1 of 3 networks diverged"):
         result = train(network, data, Settings(max_epochs=4))
@@ -370,7 +370,7 @@ def test_the_bound_holds_after_training(mode):
     norms = {}
     for name, parameters in (("free", free), ("bounded", bounded)):
         trained = network.with_parameters(parameters, network.hard)
-        layers = [trained.layers(block) for block in range(network.n_blocks)]
+        layers = [trained.layers(subnetwork) for subnetwork in range(network.n_subnetworks)]
         norms[name] = [weight_norm(each.W2, each.b2, each.W_out, each.b_out) / len(each.b2) for each in layers]
     assert max(norms["bounded"]) <= settings.bound * (1 + 1e-5)
     assert max(norms["free"]) > settings.bound

@@ -7,9 +7,9 @@ import pytest
 from sklearn.ensemble import RandomForestRegressor
 
 import neuralforest as nf
-from neuralforest.training import BlockRows, Settings, TrainingData, guard, shrinking, train
+from neuralforest.training import SubnetworkRows, Settings, TrainingData, guard, shrinking, train
 from neuralforest.training.losses import resolve_loss
-from neuralforest.training.steady_mean import steady_mean
+from neuralforest.selection.winsorized_mean import winsorized_mean
 
 N = 400
 
@@ -28,7 +28,7 @@ def fitted(y, n_trees=10, training="independent"):
         training=training,
     )
     rows = [
-        BlockRows.shared(part, np.ones(len(part)), network.n_blocks) for part in (np.arange(half), np.arange(half, N))
+        SubnetworkRows.shared(part, np.ones(len(part)), network.n_subnetworks) for part in (np.arange(half), np.arange(half, N))
     ]
     return network, TrainingData(network.check_X(X), columns, *rows)
 
@@ -42,15 +42,15 @@ def noise_only(X, noise):
 
 
 def slopes_of(network, data):
-    return shrinking._slopes(network, guard.validation_output(network, data), data)
+    return shrinking._slopes(network, guard.validation_predictions(network, data), data)
 
 
 def factors_of(network, data):
-    return shrinking.shrink_factors(network, guard.validation_output(network, data), data)
+    return shrinking.calibration_factors(network, guard.validation_predictions(network, data), data)
 
 
 def shrink(network, data, loss, forest_loss):
-    said = guard.validation_output(network, data)
+    said = guard.validation_predictions(network, data)
     return shrinking.shrink(network, ((network, data.validation),), said, data, loss, forest_loss)
 
 
@@ -66,12 +66,12 @@ def test_where_nothing_is_known_almost_nothing_is_said(training):
     network, data = fitted(noise_only, training=training)
     loss = resolve_loss("auto", None, network.ensemble)
     shrunk, judged = shrink(network, data, loss, np.inf)
-    center = steady_mean(data.y[np.unique(data.fit.row)])
+    center = winsorized_mean(data.y[np.unique(data.fit.row)])
     np.testing.assert_allclose(
         shrunk.output(data.X) - center, 0.01 * (network.output(data.X) - center), rtol=1e-4, atol=1e-6
     )
     np.testing.assert_allclose(judged.output, shrunk.output(data.X[judged.row]), rtol=1e-12)
-    assert guard.judged_loss(shrunk, judged, data, loss) == pytest.approx(1.0, abs=0.15)  # the variance of the target
+    assert guard.validation_loss(shrunk, judged, data, loss) == pytest.approx(1.0, abs=0.15)  # the variance of the target
 
 
 def test_rare_large_values_do_not_decide_what_is_said_where_nothing_is_known():
@@ -79,9 +79,9 @@ def test_rare_large_values_do_not_decide_what_is_said_where_nothing_is_known():
     shrunk, _ = shrink(network, data, resolve_loss("auto", None, network.ensemble), np.inf)
     learnt = data.y[: N // 2]
     assert shrunk.output(data.X).mean() == pytest.approx(
-        steady_mean(learnt)[0], abs=0.02 * np.ptp(network.output(data.X))
+        winsorized_mean(learnt)[0], abs=0.02 * np.ptp(network.output(data.X))
     )
-    assert steady_mean(learnt)[0] < 0.8 * learnt.mean()
+    assert winsorized_mean(learnt)[0] < 0.8 * learnt.mean()
 
 
 def test_heavy_rows_decide_what_is_said_where_nothing_is_known():
@@ -112,8 +112,8 @@ def test_the_noise_of_few_trees_is_no_reason_to_shrink():
     """Out-of-bag, each row is predicted by two or three trees, whose mean is far noisier than that of all."""
     network, data = fitted(signal, n_trees=30)
     rng = np.random.default_rng(0)
-    rows = [np.arange(N // 2, N)[rng.random(N // 2) < 0.08] for _ in range(network.n_blocks)]
-    own = BlockRows.own(rows, [np.ones(len(part)) for part in rows])
+    rows = [np.arange(N // 2, N)[rng.random(N // 2) < 0.08] for _ in range(network.n_subnetworks)]
+    own = SubnetworkRows.own(rows, [np.ones(len(part)) for part in rows])
     few = TrainingData(data.X, data.y, data.fit, own)
     slope, error = slopes_of(network, few)
     all_trees, _ = slopes_of(network, data)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from threadpoolctl import threadpool_limits
 
-from neuralforest.training.steady_mean import _limit, steady_mean
+from neuralforest.selection.winsorized_mean import _limit, winsorized_mean
 
 values = arrays(np.float64, st.integers(1, 40), elements=st.floats(-1e3, 1e3))
 
@@ -45,8 +45,8 @@ def test_the_limit_is_as_far_from_the_mean_as_all_that_is_cut_off(y):
 
 @given(values, st.floats(-100, 100), st.floats(-10, 10))
 def test_it_moves_with_the_values_and_stays_inside_them(y, shift, factor):
-    mean = steady_mean(y[:, None])
-    np.testing.assert_allclose(steady_mean(factor * y[:, None] + shift), factor * mean + shift, atol=1e-8)
+    mean = winsorized_mean(y[:, None])
+    np.testing.assert_allclose(winsorized_mean(factor * y[:, None] + shift), factor * mean + shift, atol=1e-8)
     assert y.min() - 1e-9 <= mean[0] <= y.max() + 1e-9
 
 
@@ -65,13 +65,13 @@ def test_it_moves_with_the_values_and_stays_inside_them(y, shift, factor):
 def test_of_heavy_tails_it_is_far_closer_than_the_mean_and_of_others_as_close(draw, mean, most):
     random = np.random.default_rng(0)
     draws = np.stack([draw(random) for _ in range(500)], axis=1)
-    steady, plain = (np.mean((estimate - mean) ** 2) for estimate in (steady_mean(draws), draws.mean(axis=0)))
+    steady, plain = (np.mean((estimate - mean) ** 2) for estimate in (winsorized_mean(draws), draws.mean(axis=0)))
     assert steady < most * plain
 
 
 def test_each_target_has_its_own():
     y = np.random.default_rng(0).lognormal(0, 2, (50, 3))
-    np.testing.assert_array_equal(steady_mean(y), [steady_mean(y[:, [column]])[0] for column in range(3)])
+    np.testing.assert_array_equal(winsorized_mean(y), [winsorized_mean(y[:, [column]])[0] for column in range(3)])
 
 
 @given(values, st.data(), st.sampled_from([1.0, 1e-300, 1e300]))
@@ -80,15 +80,15 @@ def test_rows_count_by_their_weight(y, data, unit):
     weight = data.draw(arrays(np.float64, len(y), elements=st.sampled_from([0.0, 0.5, 3.0])))
     if not weight.any():
         weight[0] = 1.0
-    counted, mean = weight > 0, steady_mean(y[:, None], unit * weight)
-    np.testing.assert_allclose(mean, steady_mean(y[counted, None], weight[counted]), atol=1e-8)
-    np.testing.assert_allclose(steady_mean(y[counted, None], unit * counted[counted]), steady_mean(y[counted, None]))
+    counted, mean = weight > 0, winsorized_mean(y[:, None], unit * weight)
+    np.testing.assert_allclose(mean, winsorized_mean(y[counted, None], weight[counted]), atol=1e-8)
+    np.testing.assert_allclose(winsorized_mean(y[counted, None], unit * counted[counted]), winsorized_mean(y[counted, None]))
 
 
 def test_it_is_near_the_weighted_mean_where_tails_are_not_heavy():
     random = np.random.default_rng(0)
     y, weight = random.normal(size=5000), random.exponential(size=5000)
-    assert steady_mean(y[:, None], weight)[0] == pytest.approx(np.average(y, weights=weight), abs=1e-3)
+    assert winsorized_mean(y[:, None], weight)[0] == pytest.approx(np.average(y, weights=weight), abs=1e-3)
 
 
 def test_its_digits_do_not_depend_on_threads():
@@ -96,5 +96,5 @@ def test_its_digits_do_not_depend_on_threads():
     means = []
     for threads in (1, 2, 4):
         with threadpool_limits(threads):
-            means.append(steady_mean(y)[0])
+            means.append(winsorized_mean(y)[0])
     assert len(set(means)) == 1

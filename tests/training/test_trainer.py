@@ -7,7 +7,7 @@ import pytest
 
 import training_twins as twins
 from neuralforest.network import ForestNetwork
-from neuralforest.structure import count_parameters
+from neuralforest.network.structure import count_parameters
 from neuralforest.training import Settings, train
 from neuralforest.training.losses import resolve_loss
 from training_twins import MODES
@@ -25,14 +25,14 @@ def assert_torch_agrees(network, data, settings, loss="auto"):
     """Compare parameters, and predictions of the training rows, with those of the torch loop in float32."""
     state = twins.run_epochs(network, data, settings, loss=loss)
     resolved = resolve_loss(loss, None, network.ensemble)
-    for number in range(network.n_blocks):
-        block = twins.Block(network, number)
-        x = block.rows(data)[0].astype(np.float64)
-        start, ours = block.paper(network.soft.parameters), block.paper(state.parameters)
-        theirs = twins.torch_epochs(block, data, settings, resolved)
+    for number in range(network.n_subnetworks):
+        subnetwork = twins.Block(network, number)
+        x = subnetwork.rows(data)[0].astype(np.float64)
+        start, ours = subnetwork.paper(network.soft.parameters), subnetwork.paper(state.parameters)
+        theirs = twins.torch_epochs(subnetwork, data, settings, resolved)
         np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=5e-6)
-        before, after = block.predict(start, x), block.predict(ours, x)
-        np.testing.assert_allclose(after, block.predict(theirs, x), rtol=1e-5, atol=5e-6)
+        before, after = subnetwork.predict(start, x), subnetwork.predict(ours, x)
+        np.testing.assert_allclose(after, subnetwork.predict(theirs, x), rtol=1e-5, atol=5e-6)
         assert np.abs(after - before).max() > 1e-3  # it went somewhere
     return state
 
@@ -96,14 +96,14 @@ def test_every_setting_of_the_optimiser_agrees_with_torch(mode, options):
 def test_folded_contrasts_are_the_same_function_and_train_as_torch_does(mode):
     ensemble = twins.random_ensemble()
     options = {"training": mode[0], "connectivity": mode[1]}
-    unfolded, folded = (ForestNetwork(ensemble).soften((20, 2), folded=fold, **options) for fold in (False, True))
+    unfolded, fold_contrast = (ForestNetwork(ensemble).soften((20, 2), fold_contrast=fold, **options) for fold in (False, True))
     data = twins.random_data(unfolded)
-    np.testing.assert_allclose(folded.predict(data.X), unfolded.predict(data.X), atol=1e-5)
+    np.testing.assert_allclose(fold_contrast.predict(data.X), unfolded.predict(data.X), atol=1e-5)
     settings = Settings(max_epochs=4)
-    moved = [assert_torch_agrees(network, data, settings) for network in (unfolded, folded)]
+    moved = [assert_torch_agrees(network, data, settings) for network in (unfolded, fold_contrast)]
     after = [
         network.with_parameters(state.parameters, network.hard).predict(data.X)
-        for network, state in zip((unfolded, folded), moved, strict=True)
+        for network, state in zip((unfolded, fold_contrast), moved, strict=True)
     ]
     assert np.abs(after[0] - after[1]).max() > 1e-3
 
@@ -118,10 +118,10 @@ def test_a_layer_with_a_rate_of_zero_stays(mode, still):
     rates = [0.01, 0.01, 0.01]
     rates[still] = 0.0
     state = twins.run_epochs(network, data, Settings(max_epochs=2, learning_rate=tuple(rates)))
-    for number in range(network.n_blocks):
-        block = twins.Block(network, number)
-        moved = block.paper(state.parameters) - block.paper(network.soft.parameters)
-        groups = [block.groups[0], block.groups[1], np.concatenate(block.groups[2:])]
+    for number in range(network.n_subnetworks):
+        subnetwork = twins.Block(network, number)
+        moved = subnetwork.paper(state.parameters) - subnetwork.paper(network.soft.parameters)
+        groups = [subnetwork.groups[0], subnetwork.groups[1], np.concatenate(subnetwork.groups[2:])]
         assert not moved[groups[still]].any()
         assert all(moved[group].any() for i, group in enumerate(groups) if i != still and len(group) > 1)
 
@@ -133,12 +133,12 @@ def test_weight_decay_pulls_towards_the_start_and_leaves_the_offset_of_the_outpu
         twins.run_epochs(network, data, Settings(max_epochs=10, weight_decay=decay)).parameters
         for decay in (0.0, 10.0, 300.0)
     ]
-    block = twins.Block(network)
-    start = block.paper(network.soft.parameters)
-    hidden = np.concatenate(block.groups[:3])
-    distances = [np.abs(block.paper(parameters) - start)[hidden].sum() for parameters in far]
+    subnetwork = twins.Block(network)
+    start = subnetwork.paper(network.soft.parameters)
+    hidden = np.concatenate(subnetwork.groups[:3])
+    distances = [np.abs(subnetwork.paper(parameters) - start)[hidden].sum() for parameters in far]
     assert distances[2] < 0.6 * distances[1] < 0.6 * distances[0]
-    offset = [np.abs(block.paper(parameters) - start)[block.groups[3]] for parameters in far]
+    offset = [np.abs(subnetwork.paper(parameters) - start)[subnetwork.groups[3]] for parameters in far]
     assert (offset[2] > 0.5 * offset[0]).all()
 
 
@@ -192,8 +192,8 @@ def test_training_moves_zeros_of_the_full_network_and_adds_no_connection_to_the_
             patterns = [expected]
         else:
             patterns = [hard.layers(tree).W2.toarray() != 0 for tree in trees]
-        for block, pattern in enumerate(patterns):
-            W2 = trained[connectivity].layers(block).W2
+        for subnetwork, pattern in enumerate(patterns):
+            W2 = trained[connectivity].layers(subnetwork).W2
             if connectivity == "sparse":
                 assert W2.nnz == pattern.sum()
                 np.testing.assert_array_equal(W2.toarray() != 0, pattern)

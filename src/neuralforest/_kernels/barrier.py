@@ -1,23 +1,23 @@
-"""A meeting point for the threads of joint training, inside a kernel.
+"""A spinning barrier for the threads of joint training, inside a kernel.
 
-Threads meet several times in a training step of a fraction of a millisecond, far too often for Python's own barrier.
-They spin on two counters in shared memory, and give the processor away when a partner is late.
+Threads synchronise several times in a training step of a fraction of a millisecond, too often for `threading.Barrier`.
+They spin on two counters in shared memory, and yield the processor when another thread is late.
 """
 
 import sys
 import threading
 import time
-from typing import Any
+from typing import Any, NamedTuple
 
 import numba
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from neuralforest._kernels._jit import part
+from neuralforest._kernels.jit import part
 
 _yield = types.ExternalFunction("SwitchToThread" if sys.platform == "win32" else "sched_yield", types.int32())
-_PATIENCE = 2000  # looks at the counter before the processor is given away
+_SPINS = 2000  # reads of the counter before the processor is yielded
 
 
 def _pointer(context: Any, builder: Any, array_type: Any, array: Any, index: Any) -> Any:
@@ -26,7 +26,7 @@ def _pointer(context: Any, builder: Any, array_type: Any, array: Any, index: Any
 
 @intrinsic  # type: ignore[untyped-decorator]
 def _add(context: Any, array: Any, index: Any, number: Any) -> Any:
-    """Add to an int64 of an array in one indivisible step; return what was there before."""
+    """Add to an int64 of an array atomically; return the previous value."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         pointer = _pointer(context, builder, signature.args[0], *arguments[:2])
@@ -37,7 +37,7 @@ def _add(context: Any, array: Any, index: Any, number: Any) -> Any:
 
 @intrinsic  # type: ignore[untyped-decorator]
 def _read(context: Any, array: Any, index: Any) -> Any:
-    """Read an int64 of an array as other threads left it."""
+    """Read an int64 of an array atomically."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> ir.Instruction:
         return builder.load_atomic(_pointer(context, builder, signature.args[0], *arguments), "seq_cst", 8)
@@ -45,9 +45,9 @@ def _read(context: Any, array: Any, index: Any) -> Any:
     return types.int64(array, types.intp), generate
 
 
-if numba.config.DISABLE_JIT:  # the same in plain Python
+if numba.config.DISABLE_JIT:  # the same operations in plain Python
     _lock = threading.Lock()
-    _PATIENCE = 1
+    _SPINS = 1
 
     def _add(array, index, number):  # type: ignore[no-redef,no-untyped-def]
         with _lock:
@@ -61,23 +61,28 @@ if numba.config.DISABLE_JIT:  # the same in plain Python
         time.sleep(0)
 
 
-@part
-def meet(counters, workers):  # type: ignore[no-untyped-def]
-    """Wait until all workers have come here, or the work is called off.
+class Team(NamedTuple):
+    """The threads that share a subnetwork, as one of them sees it."""
 
-    `counters` is an int64 array of three zeros, shared by the workers: how many wait here, how often they have met, and
-    whether the work is called off (not 0: a worker never came).
-    """
+    worker: int  # number of this thread
+    workers: int
+    counters: Any  # int64 (3,), shared, initially 0: threads that wait, completed waits, not 0 where training is aborted
+
+
+@part
+def wait(team):  # type: ignore[no-untyped-def]
+    """Wait until all workers have called this function, or training is aborted because a worker never started."""
+    counters, workers = team.counters, team.workers
     if workers == 1:
         return
-    round_ = _read(counters, 1)
+    generation = _read(counters, 1)
     if _add(counters, 0, 1) == workers - 1:
         _add(counters, 0, -workers)
         _add(counters, 1, 1)
         return
-    looks = 0
-    while _read(counters, 1) == round_ and _read(counters, 2) == 0:
-        looks += 1
-        if looks >= _PATIENCE:
-            looks = 0
+    spins = 0
+    while _read(counters, 1) == generation and _read(counters, 2) == 0:
+        spins += 1
+        if spins >= _SPINS:
+            spins = 0
             _yield()

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from neuralforest.exceptions import TableError, TableWarning
-from neuralforest.tabular import listed
+from neuralforest.tables import listed
 
 if TYPE_CHECKING:
     import pandas

@@ -5,7 +5,7 @@ import os
 from typing import Any
 
 from neuralforest.cli._output import add_json_argument, emit
-from neuralforest.cli._skops import read_skops
+from neuralforest.readers.skops import read_skops
 from neuralforest.cli.info import describe
 from neuralforest.network import ForestNetwork
 from neuralforest.persistence import save

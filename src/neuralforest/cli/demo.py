@@ -14,7 +14,7 @@ from neuralforest.cli._scores import scores_on
 from neuralforest.convert import convert
 from neuralforest.estimators import NeuralForestClassifier, NeuralForestRegressor, forests
 from neuralforest.estimators.parameters import contrast_pairs
-from neuralforest.estimators.scaling import cell_sharpness, center_and_spread
+from neuralforest.estimators.scaling import node_split_scale, center_and_spread
 from neuralforest.training import ProgressBar
 
 HELP = "show on two small data sets what the package does, in about half a minute"
@@ -110,7 +110,7 @@ def _convert(forest: Any, contrast: Any, X: NDArray[np.float64], y: NDArray[Any]
     network = convert(forest)
     rows = network.check_X(X)
     center, scale = center_and_spread(rows)
-    sharpness = cell_sharpness(network, rows, center, scale)
+    split_scale = node_split_scale(network, rows, center, scale)
     units = (y.mean(), y.std()) if network.classes is None else (0.0, 1.0)
     soft = network.soften(
         contrast_pairs(contrast)[0],
@@ -119,7 +119,7 @@ def _convert(forest: Any, contrast: Any, X: NDArray[np.float64], y: NDArray[Any]
         output_center=units[0],
         output_scale=units[1],
         connectivity="full",
-        sharpness=sharpness,
+        split_scale=split_scale,
     )
 
     def output(model: Any) -> NDArray[np.float64]:

@@ -12,7 +12,7 @@ from neuralforest.cli._tables import add_table_arguments, read_table
 from neuralforest.estimators import NeuralForestClassifier, NeuralForestRegressor, forests
 from neuralforest.exceptions import TableError
 from neuralforest.persistence import save
-from neuralforest.tabular import Column, TableModel, Task, column_of, guess_task, listed, read_target
+from neuralforest.tables import Column, TableModel, Task, column_of, guess_task, listed, read_target
 from neuralforest.training import ProgressBar
 
 if TYPE_CHECKING:
@@ -193,7 +193,7 @@ def _summary(
         "on validation rows, which neither learnt from, and which had a part in choosing:",
         comparison(*scores["validation"]),
     ]
-    if model.model.network_.hard.all() and not model.model.network_.companions:
+    if model.model.network_.hard.all() and not model.model.network_.base_models:
         lines.append("no network was better there, so the model predicts what the forest predicts")
     if "test" in scores:
         lines += ["on test rows, which had no part in the model:", comparison(*scores["test"])]

@@ -8,7 +8,7 @@ from neuralforest.cli._output import add_json_argument, emit
 from neuralforest.cli._scores import comparison, validation_scores
 from neuralforest.network import ForestNetwork
 from neuralforest.persistence import load
-from neuralforest.tabular import Column, TableModel, listed
+from neuralforest.tables import Column, TableModel, listed
 
 HELP = "say what a model file holds"
 EXAMPLES = """  neuralforest info houses.nforest
@@ -46,8 +46,8 @@ def describe(model: Any) -> dict[str, Any]:
         "training": None if soft is None else soft.training,
         "connectivity": None if soft is None else soft.connectivity,
         "contrast": None if soft is None else list(soft.contrast),
-        "trees kept as they were": int(network.hard.sum()) if network.n_blocks == e.n_trees else None,
-        "beside them": [f"{each} ({each.share:.4f})" for each in network.companions] or None,
+        "trees kept as they were": int(network.hard.sum()) if network.n_subnetworks == e.n_trees else None,
+        "beside them": [f"{each} ({each.share:.4f})" for each in network.base_models] or None,
         "columns": None if table is None else [_column(column) for column in table.columns],
         "scores": None,
     }

@@ -11,7 +11,7 @@ from neuralforest.cli._output import add_json_argument, emit, remark
 from neuralforest.cli._tables import add_table_arguments, read_table
 from neuralforest.exceptions import TableError
 from neuralforest.persistence import load
-from neuralforest.tabular import Column, TableModel, listed
+from neuralforest.tables import Column, TableModel, listed
 
 if TYPE_CHECKING:
     import pandas

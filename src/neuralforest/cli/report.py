@@ -12,7 +12,7 @@ from neuralforest.cli.predict import as_table_model
 from neuralforest.exceptions import TableError, UnsupportedModelError
 from neuralforest.network import ForestNetwork
 from neuralforest.persistence import load
-from neuralforest.tabular import TableModel, column_of, read_target
+from neuralforest.tables import TableModel, column_of, read_target
 
 if TYPE_CHECKING:
     import pandas

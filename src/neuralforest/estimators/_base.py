@@ -14,21 +14,21 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from neuralforest.companion import Companion
+from neuralforest.network.stacking import StackedModel
 from neuralforest.convert import convert
-from neuralforest.estimators import companion as companions
+from neuralforest.estimators import companion as base_models
 from neuralforest.estimators import forests, scaling
-from neuralforest.estimators.candidates import candidates
-from neuralforest.estimators.folds import Task
+from neuralforest.base_models import candidates
+from neuralforest.base_models.cross_fitting import Task
 from neuralforest.estimators.parameters import check_parameters, contrast_pairs, enough_epochs
-from neuralforest.estimators.report import reporting, say, summary
-from neuralforest.estimators.table import Rows, Table, given_rows, read_table, read_X
+from neuralforest.estimators.summary import reporting, say, summary
+from neuralforest.estimators.rows import Rows, Table, given_rows, read_table, read_X
 from neuralforest.estimators.validation import Split, hold_out, out_of_bag_is_chosen
 from neuralforest.exceptions import ConvergenceWarning, InvalidParameterError
-from neuralforest.importance import feature_importances
+from neuralforest.network.importance import feature_importances
 from neuralforest.network import ForestNetwork
 from neuralforest.training import Checkpoint, Settings, Trained, TrainingData, guard, train
-from neuralforest.training.guard import Judged
+from neuralforest.selection.guard import OutOfSamplePredictions
 from neuralforest.training.loop import Callback
 from neuralforest.training.losses import Loss, resolve_loss
 
@@ -40,7 +40,7 @@ class NeuralForest(BaseEstimator):
 
     _classifier = False
     network_: ForestNetwork
-    _beside: companions.Beside | None = None  # of the last fit; not stored in files
+    _beside: base_models.Beside | None = None  # of the last fit; not stored in files
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class NeuralForest(BaseEstimator):
         validation_fraction: float = 0.25,
         n_iter_no_change: int | None = None,
         standardize: bool = True,
-        folded: bool = False,
+        fold_contrast: bool = False,
         bound: float | None = None,
         warm_start: bool = False,
         callback: Callback | None = None,
@@ -88,7 +88,7 @@ class NeuralForest(BaseEstimator):
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
         self.standardize = standardize
-        self.folded = folded
+        self.fold_contrast = fold_contrast
         self.bound = bound
         self.warm_start = warm_start
         self.callback = callback
@@ -132,7 +132,7 @@ class NeuralForest(BaseEstimator):
     def partial_fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, n_epochs: int = 1
     ) -> Self:
-        """Go on training the network on new rows; the forest stays as it is, and so do its companions.
+        """Go on training the network on new rows; the forest stays as it is, and so do its base_models.
 
         Only a line that stood in for a network which knew nothing leaves. A tree that was kept as it was, because its
         network was no better, is trained along, and gives way to its network once that is the better one on the new
@@ -159,8 +159,8 @@ class NeuralForest(BaseEstimator):
             settings = replace(self._settings(_seeds(self.random_state)[2], data), max_epochs=n_epochs)
             settings = replace(settings, schedule="constant", n_iter_no_change=None)
             with reporting(self.callback, self.verbose, n_epochs) as callback:
-                trained = self._train(self.network_.with_companions(), data, settings, callback, keep_last=True)
-            self.network_ = trained.network.with_companions(self._still_beside(trained.network))
+                trained = self._train(self.network_.with_base_models(), data, settings, callback, keep_last=True)
+            self.network_ = trained.network.with_base_models(self._still_beside(trained.network))
             self.history_ = trained.history
             self._after_partial_fit(data)
             return self
@@ -197,12 +197,12 @@ class NeuralForest(BaseEstimator):
         if loss.name not in ("squared_error", "log_loss") or not forests.can_be_bagged(table):
             return trained
         try:
-            hopeful = partial(companions.may_help, trained.judged, y=data.y)
-            task = Task(self._classifier, data, table, split, seed, self.n_jobs, hopeful)
-            choice = companions.choose(trained.network, candidates(task), trained.judged, data, loss)
+            is_promising = partial(base_models.is_promising, trained.judged, y=data.y)
+            task = Task(self._classifier, data, table, split, seed, self.n_jobs, is_promising)
+            choice = base_models.choose(trained.network, candidates(task), trained.judged, data, loss)
         except KeyboardInterrupt:
             warnings.warn(
-                "the fit was interrupted while companions of the network were fitted, which is kept without them",
+                "the fit was interrupted while base_models of the network were fitted, which is kept without them",
                 ConvergenceWarning,
                 stacklevel=4,
             )
@@ -236,25 +236,25 @@ class NeuralForest(BaseEstimator):
             )
         data = self._training_data(self.network_, table, self._split(table, fitted=True))
         settings = self._settings(_seeds(self.random_state)[2] + before.n_epochs, data)
-        beside, alone = self.network_.companions, self.network_.with_companions()
+        beside, alone = self.network_.base_models, self.network_.with_base_models()
         with reporting(self.callback, self.verbose, settings.max_epochs) as callback:
             trained = self._train(alone, data, settings, callback, self._checkpoint(f".{before.n_epochs}"))
-        if self._beside is None or self._beside.digest != companions.digest_of(data):
+        if self._beside is None or self._beside.digest != base_models.digest_of(data):
             beside = self._still_beside(trained.network)
         elif beside:
-            judged = companions.mixed(trained.judged, self._beside.judged, 1 - self.network_.own_share)
-            loss = guard.judged_loss(trained.network, judged, data, self._resolved_loss(trained.network))
+            judged = base_models.blended(trained.judged, self._beside.judged, 1 - self.network_.network_weight)
+            loss = guard.validation_loss(trained.network, judged, data, self._resolved_loss(trained.network))
             trained = trained._replace(judged=judged, validation_loss=loss)
-        network, history = trained.network.with_companions(beside), before.followed_by(trained.history)
+        network, history = trained.network.with_base_models(beside), before.followed_by(trained.history)
         return self._keep(trained._replace(network=network, history=history), data, started)
 
-    def _still_beside(self, trained: ForestNetwork) -> tuple[Companion, ...]:
-        """Return the companions that stay when a network has learnt from other rows; all of them if trees were kept."""
-        beside = self.network_.companions
-        if trained.hard.all() or not any(each.stopgap for each in beside):
+    def _still_beside(self, trained: ForestNetwork) -> tuple[StackedModel, ...]:
+        """Return the base_models that stay when a network has learnt from other rows; all of them if trees were kept."""
+        beside = self.network_.base_models
+        if trained.hard.all() or not any(each.is_fallback for each in beside):
             return beside
         self._beside = None  # what all of them said
-        return tuple(each for each in beside if not each.stopgap)
+        return tuple(each for each in beside if not each.is_fallback)
 
     def _settings(self, seed: int, data: TrainingData) -> Settings:
         enough = self.max_epochs == "auto"
@@ -302,8 +302,8 @@ class NeuralForest(BaseEstimator):
             raise InvalidParameterError(
                 f"y must have the {network.ensemble.n_outputs} outputs that the forest was fitted on, got {y.shape[1]}"
             )
-        n_blocks = network.ensemble.n_trees if self.training == "independent" else 1
-        return TrainingData(network.check_X(table.X), y, *split.training_rows(table, self.forest_, n_blocks))
+        n_subnetworks = network.ensemble.n_trees if self.training == "independent" else 1
+        return TrainingData(network.check_X(table.X), y, *split.training_rows(table, self.forest_, n_subnetworks))
 
     def _train_contrasts(
         self, network: ForestNetwork, data: TrainingData, table: Table, split: Split, settings: Settings
@@ -326,7 +326,7 @@ class NeuralForest(BaseEstimator):
                     contrast,
                     training=self.training,  # type: ignore[arg-type]
                     connectivity=self.connectivity,  # type: ignore[arg-type]
-                    folded=self.folded,
+                    fold_contrast=self.fold_contrast,
                     **units,
                 )
                 checkpoint = self._checkpoint(f".{number}" if len(pairs) > 1 else "")
@@ -389,7 +389,7 @@ class NeuralForest(BaseEstimator):
         """Return what the rows' weights are multiplied with; the first n_rows are those of fit(X, y)."""
         return None
 
-    def _after_fit(self, data: TrainingData, judged: Judged) -> None:
+    def _after_fit(self, data: TrainingData, judged: OutOfSamplePredictions) -> None:
         pass
 
     def _after_partial_fit(self, data: TrainingData) -> None:

@@ -55,7 +55,7 @@ n_iter_no_change : int, optional
     Stop training a network after this many epochs without a better validation loss.
 standardize : bool
     Measure features{targets} in units of their spread; False keeps the raw units of the paper.{relevance}
-folded : bool
+fold_contrast : bool
     Multiply the weights by the contrasts instead of the activations' arguments, as the paper's authors did.
 bound : float, optional
     C of the theory's bound on the weights, C times the number of leaves; see `neuralforest.theory`.
@@ -78,7 +78,7 @@ Attributes
 forest_ : estimator
     The forest that the network was made from.
 network_ : ForestNetwork
-    The trained network, with its companions if there are any.
+    The trained network, with its base_models if there are any.
 history_ : History
     Losses of every epoch; after `partial_fit`, of that call.
 contrast_ : pair of floats
@@ -87,7 +87,7 @@ forest_loss_, validation_loss_ : float
     Loss of forest and network on the validation rows{units}, as of the last `fit`. Out-of-bag, a row judges networks
     as of epochs that it had no part in choosing, which `network_` itself is not.
 feature_importances_ : array (features,)
-    Of the trained network; see :func:`neuralforest.importance.feature_importances`.
+    Of the trained network; see :func:`neuralforest.network.importance.feature_importances`.
 n_features_in_ : int
 feature_names_in_ : array of str
     Where X has column names.

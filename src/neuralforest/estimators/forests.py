@@ -13,7 +13,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from neuralforest.estimators.table import Table
+from neuralforest.estimators.rows import Table
 from neuralforest.exceptions import InvalidParameterError
 
 
@@ -35,7 +35,7 @@ def default_forest(classifier: bool, n_rows: int, n_features: int, bootstrap: bo
     wanted = (50_000 if classifier else 10_000) / n_rows
     fewest = np.clip(n_features, 20, 30) if classifier else np.clip(2 * n_features / 3, 8, 30)
     n_trees = int(np.clip(wanted, fewest, 60))
-    share, n_leaves = share_of_rows(n_rows), min(3 * np.sqrt(n_rows), max(64, n_rows / 100, n_features))
+    share, n_leaves = subsample(n_rows), min(3 * np.sqrt(n_rows), max(64, n_rows / 100, n_features))
     shape: dict[str, Any] = {
         "max_leaf_nodes": int(np.clip(n_leaves, 16, 96)),
         "max_features": 1 / 3 if n_features >= 6 else 1.0,
@@ -52,7 +52,7 @@ def can_be_bagged(table: Table) -> bool:
     return table.forest_weight is None and table.target.ndim == 1
 
 
-def share_of_rows(n_rows: int) -> float:
+def subsample(n_rows: int) -> float:
     """Return the share of the rows that a tree of ours is grown on; of few rows, more must be left to judge it."""
     return 0.8 if n_rows <= 500 else 0.9
 

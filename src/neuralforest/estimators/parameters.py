@@ -95,7 +95,7 @@ _RULES: dict[str, Rule] = {
     "learning_rate": (_is_rate, "a number of at least 0, or three of them, for splits, leaves and output"),
     "schedule": _one_of(*get_args(Schedule)),
     "batch_size": _whole_number(1),
-    "companion": _or_none(_one_of("auto"), "no companions of the network"),
+    "companion": _or_none(_one_of("auto"), "no base_models of the network"),
     "contrast_unit": _one_of("cell", "feature"),
     "max_epochs": (
         lambda value: (isinstance(value, str) and value == "auto") or _whole_number(0)[0](value),
@@ -109,7 +109,7 @@ _RULES: dict[str, Rule] = {
     "validation_fraction": (lambda value: _is_number(value) and 0 < value < 1, "a number between 0 and 1"),
     "n_iter_no_change": _or_none(_whole_number(1), "training to the last epoch"),
     "standardize": _BOOLEAN,
-    "folded": _BOOLEAN,
+    "fold_contrast": _BOOLEAN,
     "bound": _or_none(_number_above(0), "no bound"),
     "warm_start": _BOOLEAN,
     "callback": (

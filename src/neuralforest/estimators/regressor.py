@@ -10,10 +10,10 @@ from sklearn.utils.validation import column_or_1d
 from neuralforest.estimators import scaling
 from neuralforest.estimators._base import NeuralForest
 from neuralforest.estimators._docs import with_parameters
-from neuralforest.estimators.intervals import Residuals
+from neuralforest.selection.intervals import Residuals
 from neuralforest.network import ForestNetwork
 from neuralforest.training import TrainingData
-from neuralforest.training.guard import Judged
+from neuralforest.selection.guard import OutOfSamplePredictions
 
 
 @with_parameters
@@ -92,7 +92,7 @@ class NeuralForestRegressor(RegressorMixin, NeuralForest):
     def _columns(self, network: ForestNetwork, target: NDArray[np.float64]) -> NDArray[np.float64]:
         return target.reshape(len(target), -1)
 
-    def _after_fit(self, data: TrainingData, judged: Judged) -> None:
+    def _after_fit(self, data: TrainingData, judged: OutOfSamplePredictions) -> None:
         self._constant = _constants(data)
         self._residuals = Residuals.measure(self.network_, data, judged)
 

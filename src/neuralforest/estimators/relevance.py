@@ -8,7 +8,7 @@ feature says, the smaller a network sees it, and the shorter are its steps.
 import numpy as np
 from numpy.typing import NDArray
 
-from neuralforest.importance import split_gains
+from neuralforest.network.importance import split_gains
 from neuralforest.network import ForestNetwork
 from neuralforest.training import TrainingData
 
@@ -30,13 +30,13 @@ def relevance(
     --------
     >>> import numpy as np
     >>> from neuralforest import convert
-    >>> from neuralforest.training import BlockRows, TrainingData
+    >>> from neuralforest.training import SubnetworkRows, TrainingData
     >>> from sklearn.ensemble import RandomForestRegressor
     >>> random = np.random.default_rng(0)
     >>> X = random.uniform(size=(400, 4))
     >>> y = X[:, 0] + 0.3 * X[:, 1] + random.normal(0, 0.1, 400)
     >>> network = convert(RandomForestRegressor(10, max_leaf_nodes=20, random_state=0).fit(X[:200], y[:200]))
-    >>> old, new = (BlockRows.shared(rows, np.ones(200), 10) for rows in np.split(np.arange(400), 2))
+    >>> old, new = (SubnetworkRows.shared(rows, np.ones(200), 10) for rows in np.split(np.arange(400), 2))
     >>> data = TrainingData(X, y[:, None], old, new)
     >>> relevance(network, data, np.array([y.mean()]), np.array([y.std()])).round(2)
     array([0.99, 0.86, 0.25, 0.25])
@@ -54,7 +54,7 @@ def _explained(
     e, leaves = network.ensemble, network.apply(data.X)
     explained, left = np.zeros(e.n_features), 0.0
     for tree in range(e.n_trees):
-        rows, weight = data.validation.of(min(tree, len(data.validation.begin) - 1))  # one block holds all trees
+        rows, weight = data.validation.of(min(tree, len(data.validation.begin) - 1))  # one subnetwork holds all trees
         splits, own = slice(*e.first_split[tree : tree + 2]), slice(*e.first_leaf[tree : tree + 2])
         value, leaf, y = (e.value[own] - center) / scale, leaves[rows, tree], (data.y[rows] - center) / scale
         sums = np.zeros_like(value)

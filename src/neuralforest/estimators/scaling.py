@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from neuralforest.estimators.relevance import relevance
 from neuralforest.exceptions import InvalidParameterError
 from neuralforest.network import ForestNetwork
-from neuralforest.softening import FAR
+from neuralforest.network.softening import FAR
 from neuralforest.training import TrainingData
 
 _SMALLEST, _LARGEST = 1e-6, 1e100  # spreads of a target that the squared errors of trees can tell from 0 and infinity
@@ -34,7 +34,7 @@ def measured_units(
     standardize : bool
         Take the spread of features and target as units, instead of the raw ones.
     cells : bool
-        Make each split as sharp as its cell asks for; see `cell_sharpness`.
+        Make each split as sharp as its cell asks for; see `node_split_scale`.
     full : bool
         The network is to have full connectivity. If it is a standardised one, for numbers and of a mean of trees,
         features then count by their relevance.
@@ -45,63 +45,21 @@ def measured_units(
     units = {"center": center, "scale": spread}
     if not standardize:
         units = {"center": np.zeros_like(center), "scale": np.ones_like(spread)}
-    sharpness = cell_sharpness(network, X, **units) if cells else np.ones(network.ensemble.n_splits)
+    split_scale = node_split_scale(network, X, **units) if cells else np.ones(network.ensemble.n_splits)
     if network.classes is None and standardize:
         units["output_center"], units["output_scale"] = center_and_spread(y, weight)
         if full and network.ensemble.aggregation == "mean":
             factor = relevance(network, data, units["output_center"], units["output_scale"])
             units["scale"] = spread / factor
-            sharpness = sharpness / factor[network.ensemble.feature]  # the start stays what it is
+            split_scale = split_scale / factor[network.ensemble.feature]  # the start stays what it is
     elif network.classes is None:
         check_scaled_target(data.y)
     for name, end in zip(("low", "high"), ends(X, units["center"]), strict=True):
         units[name] = np.clip((end - units["center"]) / units["scale"], -FAR, FAR)
-    return units | {"sharpness": sharpness, "spread": spread / units["scale"]}
+    return units | {"split_scale": split_scale, "spread": spread / units["scale"]}
 
 
-def center_and_spread(
-    columns: NDArray[np.floating], weight: NDArray[np.float64] | None = None
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return mean and standard deviation of each column, over the rows of positive weight, or all, and without NaN.
-
-    A column that does not vary has its size as its spread, or 1.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> center_and_spread(np.array([[1.0, 5.0], [3.0, 5.0], [9.0, 9.0]]), np.array([1.0, 1.0, 0.0]))
-    (array([2., 5.]), array([1., 5.]))
-    """
-    used = slice(None) if weight is None else weight > 0
-    center, spread = np.zeros(columns.shape[1]), np.ones(columns.shape[1])
-    for number in range(columns.shape[1]):  # one at a time: no second table in memory
-        column = columns[used, number].astype(np.float64)
-        column = column[~np.isnan(column)]
-        unit = np.abs(column).max(initial=0.0)  # squares of large numbers would be infinite, of small ones 0
-        if unit > 0:
-            mean, deviation = (column / unit).mean(), (column / unit).std()
-            center[number] = mean * unit
-            spread[number] = deviation * unit if deviation > _ROUNDING * abs(mean) else unit
-    return center, spread
-
-
-def ends(
-    columns: NDArray[np.floating], default: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the least and the largest number of each column, NaN aside; the default twice where it has none.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> ends(np.array([[1.0, np.nan], [3.0, np.nan], [np.nan, np.nan]]), np.array([0.0, 7.0]))
-    (array([1., 7.]), array([3., 7.]))
-    """
-    low, high = np.fmin.reduce(columns, axis=0), np.fmax.reduce(columns, axis=0)
-    none = np.isnan(low)
-    return np.where(none, default, low), np.where(none, default, high)
-
-
-def cell_sharpness(
+def node_split_scale(
     network: ForestNetwork, X: NDArray[np.floating], center: NDArray[np.float64], scale: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Return 1 / spread of each split's feature among the rows that reach the split, in units of `scale`, (splits,).
@@ -116,7 +74,7 @@ def cell_sharpness(
     >>> from neuralforest import convert
     >>> X = np.array([[0.0], [1.0], [2.0], [3.0], [4.0], [14.0]])
     >>> network = convert(DecisionTreeRegressor(max_leaf_nodes=3).fit(X, [0.0, 0, 1, 1, 1, 9]))
-    >>> cell_sharpness(network, X, np.zeros(1), np.ones(1)).round(2)  # of 0 to 14, and of 0 to 4
+    >>> node_split_scale(network, X, np.zeros(1), np.ones(1)).round(2)  # of 0 to 14, and of 0 to 4
     array([0.21, 0.71])
     """
     e = network.ensemble

@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuralforest.estimators import forests
-from neuralforest.estimators.table import Table
+from neuralforest.estimators.rows import Table
 from neuralforest.exceptions import InvalidParameterError
-from neuralforest.training import BlockRows
+from neuralforest.training import SubnetworkRows
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,11 +23,11 @@ class Split:
     def out_of_bag(self) -> bool:
         return not len(self.validation)
 
-    def training_rows(self, table: Table, forest: Any, n_blocks: int) -> tuple[BlockRows, BlockRows]:
-        """Return the rows that each block learns from, and those that judge it."""
+    def training_rows(self, table: Table, forest: Any, n_subnetworks: int) -> tuple[SubnetworkRows, SubnetworkRows]:
+        """Return the rows that each subnetwork learns from, and those that judge it."""
         if not self.out_of_bag:
             fit, validation = (
-                BlockRows.shared(part, table.weight[part], n_blocks) for part in (self.fit, self.validation)
+                SubnetworkRows.shared(part, table.weight[part], n_subnetworks) for part in (self.fit, self.validation)
             )
             return fit, validation
         counts = forests.bag_counts(forest, table.n_rows)
@@ -40,11 +40,11 @@ class Split:
             )
         weight = np.ones(table.n_rows) if forests.draws_by_weight(forest) else table.weight
         drawn = [count[bag] * weight[bag] for count, bag in zip(counts, bags, strict=True)]
-        return BlockRows.own(bags, drawn), BlockRows.own(unseen, [table.weight[rows] for rows in unseen])
+        return SubnetworkRows.own(bags, drawn), SubnetworkRows.own(unseen, [table.weight[rows] for rows in unseen])
 
 
 def _every_other_first(rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Order rows so that both halves of them (see `guard.honest_judges`) are alike even where the table is sorted."""
+    """Order rows so that both halves of them (see `guard.cross_fitted_networks`) are alike even where the table is sorted."""
     return np.concatenate([rows[::2], rows[1::2]])
 
 

@@ -1,4 +1,4 @@
-"""A graph of ONNX operators that grows line by line. Knows ONNX, not forests."""
+"""A graph of ONNX operators, built node by node. Knows ONNX, not forests."""
 
 from typing import Any
 
@@ -15,12 +15,12 @@ _TOO_LARGE = 2**31 - 2**20  # bytes that one message of protobuf can hold, less 
 
 
 class Graph:
-    """Nodes and constants; a value is known by its name.
+    """Nodes and constants; values are referred to by name.
 
     Parameters
     ----------
     dtype : "float32" or "float64"
-        That of the computation.
+        Of the computation.
     """
 
     def __init__(self, dtype: str) -> None:
@@ -30,7 +30,7 @@ class Graph:
         self._bytes = 0
 
     def constant(self, array: Any) -> str:
-        """Add a constant as it is."""
+        """Add a constant in its own dtype."""
         array = np.asarray(array, order="C")
         self._bytes += array.nbytes
         if self._bytes > _TOO_LARGE:
@@ -48,7 +48,7 @@ class Graph:
             rounded = np.asarray(array, self.dtype)
         if not np.isfinite(rounded).all():
             raise UnsupportedModelError(
-                f"float32 ends at 3.4e38, and this model holds the number {np.abs(array).max():g}: export it with "
+                f"float32 ends at 3.4e38, and this model has the number {np.abs(array).max():g}: export it with "
                 "dtype='float64'"
             )
         return self.constant(rounded)
@@ -64,8 +64,8 @@ class Graph:
         """Add a conversion to float32, float64 or int64."""
         return self.add("Cast", value, to=_element_type(np.dtype(dtype)))
 
-    def between(self, value: str, low: NDArray[np.float64], high: NDArray[np.float64]) -> str:
-        """Add what moves float64 values (rows, features) into ranges, and leaves NaN as it is."""
+    def clip(self, value: str, low: NDArray[np.float64], high: NDArray[np.float64]) -> str:
+        """Clip float64 values (rows, features) to a range per feature; NaN stays NaN."""
         inside = self.add("Min", self.add("Max", value, self.constant(low)), self.constant(high))
         return self.add("Where", self.add("IsNaN", value), value, inside)
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from neuralforest.ensemble import TreeEnsemble, rounded_down
+from neuralforest.ensemble import TreeEnsemble, offsets, rounded_down
 
 
 class Nodes(NamedTuple):
@@ -14,7 +14,7 @@ class Nodes(NamedTuple):
     feature: NDArray[np.int64]  # (splits,)
     threshold: NDArray[np.floating]  # (splits,), in the dtype that X is compared in
     missing_left: NDArray[np.bool_]  # (splits,)
-    left: NDArray[np.int64]  # (splits,): node number, a split's or after those a leaf's
+    left: NDArray[np.int64]  # (splits,): number of a node, a split or after those a leaf
     right: NDArray[np.int64]  # (splits,)
     root: NDArray[np.int64]  # (trees,)
     tree_of_split: NDArray[np.int64]  # (splits,)
@@ -27,7 +27,7 @@ def nodes_of(ensemble: TreeEnsemble, trees: NDArray[np.int64]) -> Nodes:
     """Return some trees of an ensemble as nodes."""
     e = ensemble
     size = np.diff(e.first_split)[trees]
-    first_split, first_leaf = _offsets(size), _offsets(size + 1)
+    first_split, first_leaf = offsets(size), offsets(size + 1)
     tree = np.repeat(np.arange(len(trees)), size)
     k = np.arange(len(tree)) + (e.first_split[trees] - first_split[:-1])[tree]  # the same splits in the ensemble
     begin, middle, end = (array[k].astype(np.int64) for array in (e.begin, e.middle, e.end))
@@ -45,7 +45,3 @@ def nodes_of(ensemble: TreeEnsemble, trees: NDArray[np.int64]) -> Nodes:
         first_leaf=first_leaf,
         depth=int(e.depth[leaf].max(initial=0)),
     )
-
-
-def _offsets(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
-    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)

@@ -1,4 +1,4 @@
-"""Hard trees as ONNX operators: the operator for trees finds the leaves, so that values stay in any precision."""
+"""Hard trees as ONNX operators: the operator for trees returns leaf numbers, so that values have any precision."""
 
 from typing import Any
 
@@ -11,24 +11,26 @@ from neuralforest.export._graph import Graph
 from neuralforest.export._nodes import Nodes, nodes_of
 from neuralforest.export._view import View
 
+_COMPARISON = "BRANCH_LEQ"  # x <= threshold goes left
+
 
 def add_hard_trees(graph: Graph, view: View, x: str) -> str:
-    """Add the sum over all hard trees, (rows, outputs), less a constant a tree; x is (rows, features)."""
+    """Add the sum over all hard trees, (rows, outputs), without a constant per tree; x is (rows, features)."""
     e = view.ensemble
     if e.compare_dtype == "float64" and graph.dtype == "float32":
         raise UnsupportedModelError(
-            "the trees of this model compare in float64, and a graph in float32 would round X before it compares: rows "
-            "near a threshold would go to the wrong side; export it with dtype='float64'"
+            "the trees of this model compare in float64, and a graph in float32 rounds X first, which can send rows near a "
+            "threshold to the wrong side: export it with dtype='float64'"
         )
     trees = nodes_of(e, view.hard_trees)
-    value = graph.number(trees.value - view.mixture.hard_center)
+    value = graph.number(trees.value - view.weighted_sum.hard_center)
     if len(trees.feature):
         leaf = graph.add("TreeEnsembleRegressor", graph.cast(x, e.compare_dtype), **_attributes(trees))  # (rows, trees)
     else:
         leaf = graph.add("Mul", _zeros(graph, x), graph.constant(np.zeros((1, len(trees.root)), np.float32)))
     leaf = graph.add("Add", graph.cast(leaf, "int64"), graph.constant(trees.first_leaf[:-1]))
-    said = graph.add("Gather", value, leaf, axis=0)  # (rows, trees, outputs)
-    return graph.add("ReduceSum", said, graph.constant(np.array([1])), keepdims=0)
+    values = graph.add("Gather", value, leaf, axis=0)  # (rows, trees, outputs)
+    return graph.add("ReduceSum", values, graph.constant(np.array([1])), keepdims=0)
 
 
 def _zeros(graph: Graph, x: str) -> str:
@@ -39,7 +41,7 @@ def _zeros(graph: Graph, x: str) -> str:
 
 
 def _attributes(trees: Nodes) -> dict[str, Any]:
-    """Return a TreeEnsembleRegressor with one target a tree: the number of the leaf inside its tree."""
+    """Return a TreeEnsembleRegressor with one target per tree: the number of the leaf inside its tree."""
     n_splits, n_leaves = len(trees.feature), len(trees.value)
     size = np.diff(trees.first_leaf)
     tree = np.concatenate([trees.tree_of_split, np.repeat(np.arange(len(size)), size)])  # of every node
@@ -60,7 +62,7 @@ def _attributes(trees: Nodes) -> dict[str, Any]:
         "nodes_truenodeids": of_nodes(number[trees.left]).tolist(),
         "nodes_falsenodeids": of_nodes(number[trees.right]).tolist(),
         "nodes_missing_value_tracks_true": of_nodes(trees.missing_left.astype(np.int64)).tolist(),
-        "nodes_modes": np.where(order < n_splits, "BRANCH_LEQ", "LEAF").tolist(),
+        "nodes_modes": np.where(order < n_splits, _COMPARISON, "LEAF").tolist(),
         "target_treeids": tree[leaf].tolist(),
         "target_nodeids": number[leaf].tolist(),
         "target_ids": tree[leaf].tolist(),

@@ -1,15 +1,16 @@
-"""A linear function beside the network as ONNX operators."""
+"""A linear base model as ONNX operators."""
 
 import numpy as np
 
-from neuralforest.companion import Linear
 from neuralforest.export._graph import Graph
+from neuralforest.network import LinearModel
 
 
-def add_linear(graph: Graph, linear: Linear, x: str) -> str:
-    """Add the linear function of x (rows, features), (rows, outputs); see `Linear.output`."""
-    x = graph.cast(x, "float64")  # a centre far from 0 would take the digits of float32
-    inside = graph.between(x, linear.low, linear.high)
-    seen = graph.add("Div", graph.add("Sub", inside, graph.constant(linear.center)), graph.constant(linear.scale))
-    seen = graph.cast(graph.add("Where", graph.add("IsNaN", x), graph.constant(np.zeros(1)), seen), graph.dtype)
-    return graph.add("Add", graph.add("MatMul", seen, graph.number(linear.slope)), graph.number(linear.intercept))
+def add_linear(graph: Graph, model: LinearModel, x: str) -> str:
+    """Add the predictions of a linear model, (rows, outputs), for x, (rows, features)."""
+    x = graph.cast(x, "float64")  # a centre far from 0 would cost digits in float32
+    scaled = graph.add("Sub", graph.clip(x, model.low, model.high), graph.constant(model.center))
+    scaled = graph.add("Div", scaled, graph.constant(model.scale))
+    scaled = graph.add("Where", graph.add("IsNaN", x), graph.constant(np.zeros(1)), scaled)
+    product = graph.add("MatMul", graph.cast(scaled, graph.dtype), graph.number(model.coef))
+    return graph.add("Add", product, graph.number(model.intercept))

@@ -1,24 +1,22 @@
-"""A linear function beside the network as a torch module: constant, with a gradient for its rows."""
-
-from dataclasses import fields
+"""A linear base model as a torch module: without parameters, with a gradient for its inputs."""
 
 import torch
 from torch import Tensor, nn
 
-from neuralforest.companion import Linear
+from neuralforest.network import LinearModel
 
 
 class LinearFunction(nn.Module):
-    """The linear function of the rows of X, as they are when trees compare them."""
+    """The predictions of a linear model, for rows in the dtype that the trees of the network compare in."""
 
-    def __init__(self, linear: Linear, compare_dtype: torch.dtype) -> None:
+    def __init__(self, model: LinearModel, compare_dtype: str) -> None:
         super().__init__()
-        self.compare_dtype = compare_dtype
-        for part in fields(linear):
-            self.register_buffer(part.name, torch.tensor(getattr(linear, part.name)))
+        self.compare_dtype = getattr(torch, compare_dtype)
+        for name in ("low", "high", "center", "scale", "coef", "intercept"):
+            self.register_buffer(name, torch.tensor(getattr(model, name)))
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return the function, (rows, outputs); see `Linear.output`."""
-        x = x.to(self.compare_dtype).to(self.slope.dtype)
-        seen = (torch.clamp(x, self.low, self.high) - self.center) / self.scale
-        return torch.where(x.isnan(), 0.0, seen) @ self.slope + self.intercept
+        """Return the predictions, (rows, outputs); see `LinearModel.prediction`."""
+        x = x.to(self.compare_dtype).to(self.coef.dtype)
+        scaled = (torch.clamp(x, self.low, self.high) - self.center) / self.scale
+        return torch.where(x.isnan(), 0.0, scaled) @ self.coef + self.intercept

@@ -1,87 +1,88 @@
-"""Soft trees as a torch module. A weight exists for every connection that the network has, and for no other.
+"""Soft trees as a torch module, with one weight per connection of the network.
 
-Inside, rows of X stand in columns: what is gathered then are contiguous runs.
+Inside, rows of X are columns: gathered values are then contiguous.
 """
-
-from itertools import pairwise
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from neuralforest._kernels.arguments import layer_offsets
+from neuralforest.export._hidden_layers import missing_outputs
 from neuralforest.export._view import View
-from neuralforest.structure import connection_units
+from neuralforest.network import LayerParameters
+from neuralforest.network.structure import connection_units
 
-_STEEP = 10.0  # beyond it the first layer is computed in float64, so that the whole stays within 1e-6
+_STEEP = 10.0  # beyond it the first layer is computed in float64, so that the error stays below 1e-6
 
-_RUN = 256  # leaves that are added up at a time: one sum over all loses another digit
+_RUN = 256  # leaves that are summed at a time: one sum over all loses another digit
 
 
 class SoftTrees(nn.Module):
-    """The sum over the soft blocks of a network of what their trees say.
+    """The weighted sum over the soft subnetworks of a network.
 
-    Parameters w1, b1, w2, b2, w_out stand in the order of the network's own. What a tree says where no leaf fires is
-    b_out - sum(w_out). It is computed as b_out - sum(w_out - start), with b_out counted from sum(start), where start is
-    w_out at the time of the export: the same function with the same gradients, without the loss of digits.
+    The parameters w1, b1, w2, b2, w_out have the order of the network's own. The output of a tree where no leaf is
+    active is b_out - sum(w_out). It is computed as b_out - sum(w_out - start), with b_out counted from sum(start),
+    where start is w_out at the time of the export: the same function with the same gradients and less rounding.
     """
 
     def __init__(self, view: View) -> None:
         super().__init__()
-        s, e, soft = view.network.structure, view.ensemble, view.network.soft
+        network, e, soft = view.network, view.ensemble, view.network.soft
         assert soft is not None
-        self.contrast = float(s.contrast1), float(s.contrast2)
-        self.full, self.softmax_head, self.is_steep = bool(s.full), view.softmax_head, view.steepness > _STEEP
+        self.contrast = float(view.contrast[0]), float(view.contrast[1])
+        self.full, self.softmax_head = soft.connectivity == "full", network.softmax_head
+        self.is_steep = view.steepness > _STEEP
         self.compare_dtype = getattr(torch, e.compare_dtype)
-        ranges = [(int(s.block_tree[block]), int(s.block_tree[block + 1])) for block in view.soft_blocks]
-        trees = np.concatenate([np.arange(first, last) for first, last in ranges])
-        self.leaves_of_trees: list[int] = (np.diff(e.first_leaf)[trees]).tolist()
-        self.shapes = [
-            (int(e.first_leaf[last] - e.first_leaf[first]), int(e.first_split[last] - e.first_split[first]))
-            for first, last in ranges
-        ]
-        splits = np.concatenate([np.arange(e.first_split[first], e.first_split[last]) for first, last in ranges])
-        self.register_buffer("feature", torch.from_numpy(e.feature[splits].astype(np.int64)))
-        self.register_buffer("missing", torch.from_numpy(s.missing[splits]))
+        trees = np.concatenate([network.subnetworks.trees(s) for s in view.soft_subnetworks])
+        self.leaves_of_trees: list[int] = np.diff(e.first_leaf)[trees].tolist()
+        splits = [np.arange(e.n_splits)[network.subnetworks.splits(s)] for s in view.soft_subnetworks]
+        self.register_buffer("feature", torch.from_numpy(e.feature[np.concatenate(splits)].astype(np.int64)))
+        self.register_buffer("missing", torch.from_numpy(missing_outputs(e)[np.concatenate(splits)]))
         for name in ("center", "scale", "low", "high"):
             self.register_buffer(name, torch.from_numpy(getattr(soft, name).copy()))
-        self._add_parameters(view, e.n_outputs)
+        where = [network.layout.views(np.arange(network.layout.size), s) for s in view.soft_subnetworks]
+        self.shapes = [(len(part.b2), len(part.b1)) for part in where]  # leaves and splits
+        self._add_parameters(where, soft.parameters, view.relative_weight[view.soft_subnetworks])
         if not self.full:
-            self._add_levels(view, ranges)
+            self._add_levels(view)
 
-    def _add_parameters(self, view: View, n_outputs: int) -> None:
-        """Take the weights of the soft blocks; remember where they stand among those of the network."""
-        s, p = view.network.structure, view.network.soft.parameters  # type: ignore[union-attr]
-        starts = [s.first_parameter[block] + np.array(layer_offsets(s, block)) for block in view.soft_blocks]
-        names = "w1", "b1", "w2", "b2", "w_out", "b_out"
-        where = [[np.arange(a, b) for a, b in pairwise(start)] for start in starts]
-        self.positions = {name: np.concatenate([parts[i] for parts in where]) for i, name in enumerate(names)}
-        width = (view.ensemble.n_features,) if self.full else ()
+    def _add_parameters(
+        self, where: list[LayerParameters], parameters: NDArray[np.float32], weight: NDArray[np.float64]
+    ) -> None:
+        """Add the parameters of the soft subnetworks, given their positions among those of the network."""
+        named = zip(LayerParameters._fields, zip(*where, strict=True), strict=True)
+        positions = {name: np.concatenate([part.reshape(-1) for part in parts]) for name, parts in named}
+        self.positions = positions
+        n_outputs, width = where[0].w_out.shape[1], where[0].w1.shape[1:]
         shapes = {"w1": (len(self.feature), *width), "w_out": (-1, n_outputs)}
-        for name in names[:5]:
-            weights = p[self.positions[name]].reshape(shapes.get(name, (-1,)))
-            self.register_parameter(name, nn.Parameter(torch.from_numpy(weights)))
+        for name in ("w1", "b1", "w2", "b2", "w_out"):
+            values = parameters[positions[name]].reshape(shapes.get(name, (-1,)))
+            self.register_parameter(name, nn.Parameter(torch.from_numpy(values)))
         self.register_buffer("start", self.w_out.detach().clone())
-        offsets = p[self.positions["b_out"]].reshape(-1, n_outputs)
-        # Trees whose scores are added up share one offset, which is trained: that of their block's first tree.
-        own = np.cumsum([0, *(len(parts[5]) // n_outputs for parts in where)])[:-1]
-        self.trained = np.arange(len(offsets)) if self.softmax_head else own
+        offsets = parameters[positions["b_out"]].reshape(-1, n_outputs)
+        n_trees = [len(part.b_out) for part in where]
+        # Trees whose scores are summed share one offset, which is trained: that of their subnetwork's first tree.
+        self.trained = np.arange(len(offsets)) if self.softmax_head else np.cumsum([0, *n_trees[:-1]])
         self.b_out = nn.Parameter(torch.from_numpy(offsets[self.trained]))
-        rest = np.delete(offsets, self.trained, axis=0).sum(axis=0, dtype=np.float64)
+        of_trees = np.repeat(weight, n_trees)[:, None]
+        self.register_buffer("weight_of_offset", torch.from_numpy(of_trees[self.trained]))
+        self.register_buffer("weight_of_leaf", torch.from_numpy(np.repeat(of_trees, self.leaves_of_trees, axis=0)))
+        rest = np.delete(of_trees * offsets, self.trained, axis=0).sum(axis=0)
         self.register_buffer("rest", torch.from_numpy(rest))
 
-    def _add_levels(self, view: View, ranges: list[tuple[int, int]]) -> None:
-        """Say for every leaf which split stands above it at each level, and which weight joins them."""
-        ends = np.cumsum([(0, 0), *self.shapes], axis=0)  # leaves and splits before each block
-        units = [connection_units(view.ensemble, *trees) for trees in ranges]
+    def _add_levels(self, view: View) -> None:
+        """Add for every leaf the split above it at each level, and the weight that connects them."""
+        ends = np.cumsum([(0, 0), *self.shapes], axis=0)  # leaves and splits before each subnetwork
+        trees = [view.network.subnetworks.trees(s) for s in view.soft_subnetworks]
+        units = [connection_units(view.ensemble, part.start, part.stop) for part in trees]
         leaf = np.concatenate([own[0] + end[0] for own, end in zip(units, ends[:-1], strict=True)])
         split = np.concatenate([own[1] + end[1] for own, end in zip(units, ends[:-1], strict=True)])
         order = np.argsort(leaf, kind="stable")
         depth = np.bincount(leaf, minlength=ends[-1, 0])
         level = np.arange(len(leaf)) - np.repeat(np.cumsum(depth) - depth, depth)
         split_at = np.zeros((depth.max(), len(depth)), np.int64)
-        weight_at = np.full(split_at.shape, len(leaf))  # behind the last weight stands a 0
+        weight_at = np.full(split_at.shape, len(leaf))  # a 0 follows the last weight
         split_at[level, leaf[order]], weight_at[level, leaf[order]] = split[order], order
         self.register_buffer("split_at", torch.from_numpy(split_at))
         self.register_buffer("weight_at", torch.from_numpy(weight_at))
@@ -112,19 +113,20 @@ class SoftTrees(nn.Module):
         parts = [w.view(shape) @ v for w, v, shape in zip(weights, outputs, self.shapes, strict=True)]
         return torch.cat(parts) + self.b2[:, None]
 
-    def _scores(self, fires: Tensor) -> Tensor:
+    def _scores(self, active: Tensor) -> Tensor:
         """Return the sum over the trees, (outputs, rows), given v + 1 of every leaf."""
         moved = self.w_out - self.start
-        if not self.softmax_head:
-            offset = self.rest + self.b_out.sum(dim=0) - moved.sum(dim=0)
-            total = offset.to(fires.dtype)[:, None]
-            for w_out, own in zip(self.w_out.split(_RUN), fires.split(_RUN), strict=True):
-                total = total + w_out.T @ own
+        if self.softmax_head:
+            total = active.new_zeros(())
+            parts = (part.split(self.leaves_of_trees) for part in (self.w_out, moved, active))
+            for w_out, change, own, b_out in zip(*parts, self.b_out, strict=True):
+                total = total + torch.softmax(w_out.T @ own + (b_out - change.sum(dim=0))[:, None], dim=0)
             return total
-        total = fires.new_zeros(())
-        parts = (part.split(self.leaves_of_trees) for part in (self.w_out, moved, fires))
-        for w_out, change, own, b_out in zip(*parts, self.b_out, strict=True):
-            total = total + torch.softmax(w_out.T @ own + (b_out - change.sum(dim=0))[:, None], dim=0)
+        of_leaf, of_offset = self.weight_of_leaf.to(active.dtype), self.weight_of_offset.to(active.dtype)
+        offset = self.rest + (self.b_out * of_offset).sum(dim=0) - (moved * of_leaf).sum(dim=0)
+        total = offset.to(active.dtype)[:, None]
+        for w_out, own in zip((self.w_out * of_leaf).split(_RUN), active.split(_RUN), strict=True):
+            total = total + w_out.T @ own
         return total
 
     def write(self, parameters: NDArray[np.float32]) -> None:

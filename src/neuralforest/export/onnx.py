@@ -1,24 +1,25 @@
-"""A model as an ONNX graph, which other runtimes and languages evaluate. Needs the library onnx."""
+"""A model as an ONNX graph, for other runtimes and languages. Needs the library onnx."""
 
 import os
+from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
 
+from neuralforest._extras import missing_extra
 from neuralforest.exceptions import InvalidParameterError, UnsupportedModelError
-from neuralforest.export._extras import missing_extra
 
 try:
     import onnx
 except ImportError as error:
     raise missing_extra("onnx", "onnx") from error
 
-from neuralforest.companion import Linear
 from neuralforest.export._graph import Graph, labels
 from neuralforest.export._onnx_hard import add_hard_trees
 from neuralforest.export._onnx_linear import add_linear
 from neuralforest.export._onnx_soft import add_soft_trees
 from neuralforest.export._view import View
+from neuralforest.network import ForestNetwork, LinearModel
 
 __all__ = ["to_onnx"]
 
@@ -36,21 +37,20 @@ def to_onnx(
     """Return a model as an ONNX graph, and write it to a file if a path is given.
 
     The input is `X`, (rows, features), where NaN is a missing value. The output is `prediction`, (rows, outputs), or
-    for classes `label`, (rows,), and `probabilities`, (rows, classes). Scales, links and labels are part of the graph,
-    and all weights are inside of it.
+    for classification `label`, (rows,), and `probabilities`, (rows, classes). Scales, links, labels and all weights are
+    part of the graph.
 
     Parameters
     ----------
     model : fitted estimator or ForestNetwork
-        Hard or soft, or some of both.
     path : path of a file, optional
     dtype : "float32" or "float64"
-        Of X, of the computation and of its outputs. Trees that compare in float64 (of HistGradientBoosting) and were
-        kept as trees need "float64".
+        Of X, of the computation and of its outputs. Hard trees that compare in float64 (of HistGradientBoosting) need
+        "float64".
     opset : int
         Version of the ONNX operators.
     form : "auto", "dense" or "sparse"
-        How soft trees with sparse connectivity are written: as matrices, which is quickest for small trees, or by their
+        How soft trees with sparse connectivity are written: as matrices, which is fastest for small trees, or by their
         connections, which is smaller. "auto" decides by the size of each tree.
 
     Returns
@@ -71,7 +71,7 @@ def to_onnx(
     _check(dtype, opset, form)
     view = View.of(model)
     graph = Graph(dtype)
-    score = _score(graph, view, form)
+    score = _raw_prediction(graph, view, form)
     outputs = _regression(graph, view, score) if view.ensemble.classes is None else _classes(graph, view, score)
     result = graph.model(view.ensemble.n_features, outputs, opset)
     if path is not None:
@@ -89,29 +89,35 @@ def _check(dtype: str, opset: int, form: str) -> None:
         raise InvalidParameterError(f"form must be 'auto', 'dense' or 'sparse', got {form!r}")
 
 
-def _score(graph: Graph, view: View, form: str) -> str:
-    """Add what the trees say together, before the link, (rows, outputs)."""
-    mixture = view.mixture
+def _raw_prediction(graph: Graph, view: View, form: str) -> str:
+    """Add the raw prediction of the network stacked with its base models, (rows, outputs)."""
+    parts, network = view.weighted_sum, view.network
     x = graph.cast("X", view.ensemble.compare_dtype)  # the same as X where the dtypes agree
-    total = graph.number(mixture.shift)
-    if len(view.soft_blocks):
+    total = graph.number(parts.shift)
+    if view.soft_subnetworks:
         soft = graph.add("Transpose", add_soft_trees(graph, view, x, form), perm=[1, 0])
-        total = graph.add("Add", graph.add("Mul", soft, graph.number(mixture.soft)), total)
+        total = graph.add("Add", graph.add("Mul", soft, graph.number(parts.soft)), total)
     if len(view.hard_trees):
         hard = add_hard_trees(graph, view, x)
-        total = graph.add("Add", graph.add("Mul", hard, graph.number(mixture.hard)), total)
-    if view.beside:
-        total = graph.add("Mul", total, graph.number(view.network.own_share))
-    for other, share in view.beside:
-        said = add_linear(graph, other, x) if isinstance(other, Linear) else _said(graph, other, form)
-        total = graph.add("Add", total, graph.add("Mul", said, graph.number(share)))
+        total = graph.add("Add", graph.add("Mul", hard, graph.number(parts.hard)), total)
+    if network.base_models:
+        total = graph.add("Mul", total, graph.number(network.network_weight))
+    for each in network.base_models:
+        prediction = _ADD_BASE_MODEL[type(each.model)](graph, view, each.model, x, form)
+        total = graph.add("Add", total, graph.add("Mul", prediction, graph.number(each.weight)))
     return total
 
 
-def _said(graph: Graph, view: View, form: str) -> str:
-    """Add what trees say as a companion: numbers, or probabilities."""
-    score = _score(graph, view, form)
-    return score if view.ensemble.classes is None else _probability(graph, view.ensemble.link, score)
+def _add_forest(graph: Graph, view: View, model: ForestNetwork, x: str, form: str) -> str:
+    """Add the predictions of trees as a base model: numbers, or probabilities."""
+    score = _raw_prediction(graph, view.of_base_model(model), form)
+    return score if model.classes is None else _probability(graph, model.link, score)
+
+
+_ADD_BASE_MODEL: dict[type, Callable[[Graph, View, Any, str, str], str]] = {
+    ForestNetwork: _add_forest,
+    LinearModel: lambda graph, view, model, x, form: add_linear(graph, model, x),
+}
 
 
 def _regression(graph: Graph, view: View, score: str) -> dict[str, Any]:
@@ -129,7 +135,7 @@ def _classes(graph: Graph, view: View, score: str) -> dict[str, Any]:
 
 
 def _best(graph: Graph, view: View, score: str) -> str:
-    """Add the place of the most probable class, (rows,), by the rules of `ForestNetwork.predict`."""
+    """Add the index of the most probable class, (rows,), by the rules of `ForestNetwork.predict`."""
     e = view.ensemble
     if e.n_outputs > 1 or e.link in ("identity", "softmax"):
         return graph.add("ArgMax", score, axis=1, keepdims=0)

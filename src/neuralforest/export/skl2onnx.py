@@ -1,11 +1,11 @@
-"""Pipelines that end in our estimators, exported by skl2onnx. Needs the libraries onnx and skl2onnx."""
+"""Pipelines that end in an estimator of this package, exported by skl2onnx. Needs the libraries onnx and skl2onnx."""
 
 from typing import Any, Literal
 
 import numpy as np
 
+from neuralforest._extras import missing_extra
 from neuralforest.estimators import NeuralForestClassifier, NeuralForestRegressor
-from neuralforest.export._extras import missing_extra
 
 try:
     from skl2onnx import update_registered_converter
@@ -22,10 +22,9 @@ _OPSET = 21  # the newest that is tested here
 
 
 def register() -> None:
-    """Tell skl2onnx how to export NeuralForestRegressor and NeuralForestClassifier. Call it once, before the export.
+    """Register the converters of NeuralForestRegressor and NeuralForestClassifier; call it once, before the export.
 
-    The graph is the one that `to_onnx` builds, in float64 where its input is a DoubleTensorType, or else in
-    float32.
+    The graph is that of `to_onnx`, in float64 where its input is a DoubleTensorType, otherwise in float32.
 
     Examples
     --------
@@ -61,7 +60,7 @@ def _tensor(operator: Any, width: int) -> Any:
 
 
 def _regressor_shapes(operator: Any) -> None:
-    operator.outputs[0].type = _tensor(operator, operator.raw_operator.network_.ensemble.n_outputs)
+    operator.outputs[0].type = _tensor(operator, operator.raw_operator.network_.n_outputs)
 
 
 def _classifier_shapes(operator: Any) -> None:

@@ -1,11 +1,12 @@
-"""A model as a torch module, to be trained there or to be a layer of a larger network. Needs the library torch."""
+"""A model as a torch module, to train it there or as a layer of a larger network. Needs the library torch."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from neuralforest._extras import missing_extra
 from neuralforest.exceptions import InvalidParameterError
-from neuralforest.export._extras import missing_extra
 
 try:
     import torch
@@ -14,12 +15,11 @@ except ImportError as error:
 
 from torch import Tensor, nn
 
-from neuralforest.companion import Linear
 from neuralforest.export._torch_linear import LinearFunction
 from neuralforest.export._torch_soft import SoftTrees
 from neuralforest.export._torch_trees import HardTrees
 from neuralforest.export._view import View
-from neuralforest.network import ForestNetwork
+from neuralforest.network import ForestNetwork, LinearModel
 
 __all__ = ["ForestModule", "from_torch", "to_torch"]
 
@@ -27,38 +27,35 @@ __all__ = ["ForestModule", "from_torch", "to_torch"]
 class ForestModule(nn.Module):
     """A network of trees in torch. Made by :func:`to_torch`.
 
-    `soft` holds the weights of the soft trees, `hard` the trees that stay as they are; each may be None. `companions`
-    are the modules of what stands beside the network, with their `shares` of the prediction.
+    `soft` holds the weights of the soft trees, `hard` the trees that are evaluated as trees; each may be None.
+    `base_models` are the modules of the base models, with their `stacking_weights`.
     """
 
     def __init__(self, view: View) -> None:
         super().__init__()
-        self.network = view.network  # what `from_torch` puts the weights back into
+        self.network = view.network  # for `from_torch`
         self.link, self.classes = view.ensemble.link, view.ensemble.classes
         self.compare_dtype = getattr(torch, view.ensemble.compare_dtype)
-        self.soft = SoftTrees(view) if len(view.soft_blocks) else None
+        self.soft = SoftTrees(view) if view.soft_subnetworks else None
         self.hard = HardTrees(view) if len(view.hard_trees) else None
-        self.own_share, self.shares = view.network.own_share, [share for _, share in view.beside]
-        self.companions = nn.ModuleList(
-            LinearFunction(other, self.compare_dtype) if isinstance(other, Linear) else ForestModule(other)
-            for other, _ in view.beside
-        )
-        mixture = view.mixture
-        self.register_buffer("shift", torch.from_numpy(mixture.shift))
-        self.register_buffer("hard_factor", torch.from_numpy(mixture.hard))
-        self.register_buffer("soft_factor", torch.from_numpy(mixture.soft))
+        models = view.network.base_models
+        self.network_weight, self.stacking_weights = view.network.network_weight, [each.weight for each in models]
+        self.base_models = nn.ModuleList(_BASE_MODULES[type(each.model)](each.model, view) for each in models)
+        self.register_buffer("shift", torch.from_numpy(view.weighted_sum.shift))
+        self.register_buffer("hard_factor", torch.from_numpy(view.weighted_sum.hard))
+        self.register_buffer("soft_factor", torch.from_numpy(view.weighted_sum.soft))
 
     def output(self, x: Tensor) -> Tensor:
-        """Return what the trees say together, before the link, (rows, outputs)."""
+        """Return the raw predictions of the network stacked with its base models, (rows, outputs)."""
         total, dtype = self.shift.expand(x.shape[0], -1), x.dtype
         if self.hard is not None:
             total = total + self.hard_factor * self.hard(x.detach().to(self.compare_dtype))
         if self.soft is not None:
             total, dtype = total + self.soft_factor * self.soft(x), self.soft.b1.dtype
-        if self.shares:
-            total = self.own_share * total
-        for other, share in zip(self.companions, self.shares, strict=True):
-            total = total + share * other(x)
+        if self.stacking_weights:
+            total = self.network_weight * total
+        for model, weight in zip(self.base_models, self.stacking_weights, strict=True):
+            total = total + weight * model(x)
         return total.to(dtype)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -74,12 +71,18 @@ class ForestModule(nn.Module):
         return torch.cat([1 - second, second], dim=1)
 
 
+_BASE_MODULES: dict[type, Callable[[Any, View], nn.Module]] = {
+    ForestNetwork: lambda model, view: ForestModule(view.of_base_model(model)),
+    LinearModel: lambda model, view: LinearFunction(model, view.ensemble.compare_dtype),
+}
+
+
 def to_torch(model: Any) -> ForestModule:
     """Return a model as a torch module that computes the same.
 
-    The weights of soft trees are parameters, in float32, one for each connection that the network has. Trees that the
-    guard kept as they were are constants. The module takes X as (rows, features), where NaN is a missing value, and
-    returns predictions, (rows, outputs), or probabilities, (rows, classes).
+    The weights of soft trees are parameters, in float32, one for each connection of the network. Hard trees and base
+    models have no parameters. The module takes X as (rows, features), where NaN is a missing value, and returns
+    predictions, (rows, outputs), or probabilities, (rows, classes).
 
     Parameters
     ----------
@@ -91,8 +94,8 @@ def to_torch(model: Any) -> ForestModule:
 
     Notes
     -----
-    Inputs are scaled in float64, as the network does it. Call ``.float()`` before moving the module to a device that
-    has no float64; what is lost is the last digit of X.
+    Inputs are scaled in float64, as in the network. Call ``.float()`` before moving the module to a device without
+    float64; this rounds the last digit of X.
 
     Examples
     --------
@@ -118,18 +121,18 @@ def to_torch(model: Any) -> ForestModule:
 
 
 def from_torch(module: ForestModule) -> ForestNetwork:
-    """Return the network of a module with the weights that the module has now.
+    """Return the network of a module with the current weights of the module.
 
-    What :func:`to_torch` gave comes back bit for bit. To have the weights in an estimator, set its ``network_``.
+    Weights that were not trained come back bit for bit. To use the network in an estimator, set its ``network_``.
 
     Parameters
     ----------
     module : ForestModule
-        As `to_torch` returned it; of a larger network that part.
+        The result of `to_torch`, also as a part of a larger network.
     """
     if not isinstance(module, ForestModule):
         raise InvalidParameterError(
-            f"module must be what to_torch returned, or that part of a larger network, got a {type(module).__name__}"
+            f"module must be a result of to_torch, or that part of a larger network, got a {type(module).__name__}"
         )
     if module.soft is None or module.network.soft is None:
         return module.network

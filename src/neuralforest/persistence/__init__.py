@@ -1,21 +1,20 @@
 """nf.save and nf.load: a model in one file that is safe to open. No pickle; a file names no class and runs no code.
 
-A file holds arrays and a JSON text under one checksum (see `_container`). The text is an object:
+A file holds arrays and a JSON string under one checksum (see `_container`). The JSON is an object:
 
-    format      the number below
-    library     the version of neuralforest that wrote the file, for people to read
-    kind        "network", "regressor" or "classifier": what the rest describes
+    format      the number of the format
+    library     the version of neuralforest that wrote the file, for information
+    kind        "network", "regressor" or "classifier"
     model       the model, as `_network` or `_estimator` describe it
     table       the columns that the model was fitted on, as `_table` describes them, or null
 
-Whatever stands there is checked before it is used: dtypes, shapes, ranges of indices, that trees are trees, that
-weights are finite; what is not known, or left over, is refused. Memory stays within a small multiple of the file's
-size.
+All of it is checked before it is used: dtypes, shapes, ranges of indices, the structure of trees, finite weights;
+unknown entries are refused. Memory stays within a small multiple of the size of the file.
 
-The rule for the format's number: it rises by one with every change in what a file holds or in what that means, however
-small, because a reader refuses what it does not know. A reader reads its own number and all lower ones, for ever: a
-change adds a step that turns the previous format into the new one, and a file of each format is kept among the tests. A
-new parameter of an estimator changes no format: where a file lacks it, it has its default.
+The number of the format rises by one with every change in what a file holds or in what that means, because a reader
+refuses unknown entries. A change adds a step to `old_formats` that turns the previous format into the new one, so that
+all earlier files can be read, and the files of this folder know the current format only. A new parameter of an
+estimator needs no new format: where a file lacks it, it has its default.
 """
 
 import json
@@ -29,34 +28,29 @@ from neuralforest.persistence._estimator import ESTIMATORS, restore_estimator, s
 from neuralforest.persistence._fields import ArrayFields, Arrays, Fields
 from neuralforest.persistence._network import restore_network, store_network
 from neuralforest.persistence._table import restore_table, store_table
-from neuralforest.tabular import TableModel
+from neuralforest.persistence.old_formats import FORMAT, upgrade
+from neuralforest.tables import TableModel
 
 __all__ = ["FORMAT", "load", "save"]
 
-FORMAT = 6
-"""2: trees beside a network; 3: several companions; 4: units of intervals; 5: ranges of features; 6: spreads, stopgaps.
-
-Files of all earlier formats are read.
-"""
-
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
-    """Write a model to a file, whole or not at all.
+    """Write a model to a file, atomically.
 
     Parameters
     ----------
     model : fitted NeuralForestRegressor or NeuralForestClassifier, ForestNetwork, or TableModel
     path : path of a file
-        By convention it ends in ``.nforest``. A file that is there is replaced once the new one is complete on disk.
+        By convention it ends in ``.nforest``. An existing file is replaced once the new one is complete on disk.
 
     Raises
     ------
     ModelFileError
-        When the model holds what a file cannot, such as labels that are neither numbers nor texts.
+        When a file cannot hold the model, for example labels that are neither numbers nor strings.
 
     See Also
     --------
-    load : What comes back.
+    load : Read the model again.
 
     Examples
     --------
@@ -70,17 +64,17 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     True
     """
     arrays, description = _describe(model)
-    _restore(dict(arrays), description)  # what could not be loaded is not written
+    _restore(dict(arrays), description)  # a model that could not be loaded is not written
     _container.write(path, arrays, json.dumps(description, separators=(",", ":"), allow_nan=False))
 
 
 def load(path: str | os.PathLike[str]) -> Any:
     """Read a model that `save` or ``neuralforest fit`` wrote.
 
-    It predicts bit for bit what the saved one predicts, and can go on training with `partial_fit` or with
+    Its predictions equal those of the saved model bit for bit, and training can be continued with `partial_fit` or
     ``warm_start=True``. The forest is stored as its trees: `forest_` is a `StoredForest`, which predicts as the forest
     did, and so is the parameter `forest` unless it was None. The parameters `callback` and `checkpoint`, and a
-    `random_state` that is not a number, are not stored and come back as None.
+    `random_state` that is not an integer, are not stored: they are None after loading.
 
     Parameters
     ----------
@@ -89,19 +83,20 @@ def load(path: str | os.PathLike[str]) -> Any:
     Returns
     -------
     NeuralForestRegressor, NeuralForestClassifier, ForestNetwork or TableModel
-        What was saved.
+        The model that was saved.
 
     Raises
     ------
     ModelFileError
-        When the file is not a model file, is damaged or incomplete, comes from a newer version, or does not hold a
-        valid model. Nothing that a file says is used before it has been checked.
+        When the file is not a model file, is damaged or incomplete, was written by a newer version, or does not hold a
+        valid model.
     OSError
-        When the file is not there or cannot be read.
+        When the file does not exist or cannot be read.
     """
     arrays, text = _container.read(path)
     try:
-        return _restore(arrays, _container.parse_json(text))
+        description, arrays = upgrade(_container.parse_json(text), arrays)
+        return _restore(arrays, description)
     except ModelFileError as error:
         raise ModelFileError(f"{os.fspath(path)!r} cannot be loaded: {error}") from error
 
@@ -129,11 +124,7 @@ def _describe(model: Any) -> tuple[Arrays, dict[str, Any]]:
 
 def _restore(arrays: Arrays, description: dict[str, Any]) -> Any:
     fields, left = Fields(description, "the model"), ArrayFields(arrays)
-    number = fields.count("format")
-    if number > FORMAT:
-        raise ModelFileError(
-            f"it has format {number}, and this version reads formats up to {FORMAT}: upgrade neuralforest"
-        )
+    fields.count("format")
     fields.take("library", str)
     kind = fields.choice("kind", ("network", *ESTIMATORS))
     content = fields.inner("model")

@@ -1,30 +1,29 @@
-"""Arrays and a text in one file, whole or not at all. Knows nothing of models.
+"""The file format: arrays and a JSON string in one file, with a checksum. Independent of models.
 
-The layout is that of safetensors, so any reader of that format shows the arrays:
+The layout is that of safetensors, so that any reader of that format shows the arrays:
 
     8 bytes     length of the header, little-endian
-    header      JSON: {"__metadata__": {"sha256": ..., "neuralforest": the text}, "name of an array": {dtype, shape,
+    header      JSON: {"__metadata__": {"sha256": ..., "neuralforest": the JSON}, "name of an array": {dtype, shape,
                 data_offsets}, ...}, padded with spaces to a multiple of 8 bytes
     the rest    the arrays, end to end, little-endian
 
-What safetensors lacks is a checksum. Ours stands at a fixed place, and is the SHA-256 of the whole file with the
-checksum's own 64 digits written as zeros. It finds damage, not malice: whoever makes a file can make its checksum too,
-so everything in a file is checked again by those who use it.
+safetensors has no checksum. Ours is at a fixed position: the SHA-256 of the whole file, with its own 64 digits written
+as zeros. It detects damage, not tampering: who forges a file can forge its checksum, so that everything in a file is
+checked where it is used.
 """
 
 import hashlib
 import json
 import math
 import os
-import secrets
 import stat
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from neuralforest._atomic import write_atomically
 from neuralforest.exceptions import ModelFileError
 
 Arrays = dict[str, NDArray[Any]]
@@ -33,9 +32,9 @@ _START = b'{"__metadata__":{"sha256":"'
 _CHECKSUM = slice(8 + len(_START), 8 + len(_START) + 64)
 _ZEROS = b"0" * 64
 
-LARGEST_HEADER = 16 * 2**20
-"""Bytes. JSON takes many times its size in memory, and names of a hundred thousand columns need less than this."""
-MOST_ARRAYS = 128
+MAX_HEADER = 16 * 2**20
+"""Bytes. Parsed JSON takes many times its size in memory, and 100,000 column names need less than this."""
+MAX_ARRAYS = 128
 
 _DTYPES = {
     "BOOL": np.dtype("bool"),
@@ -55,47 +54,16 @@ _NAMES = {dtype: name for name, dtype in _DTYPES.items()}
 
 
 def write(path: str | os.PathLike[str], arrays: Mapping[str, NDArray[Any]], text: str) -> None:
-    """Write a file next to its place, have the disk confirm it, and move it there: the old one stays until then.
-
-    Parameters
-    ----------
-    path : path of a file
-        Where a link is followed, so that it goes on pointing to the file.
-    arrays : mapping of str to array
-    text : str
-    """
-    if len(arrays) > MOST_ARRAYS:
-        raise ModelFileError(f"a file may hold {MOST_ARRAYS} arrays, got {len(arrays)}: use fewer companions")
-    target = Path(os.path.realpath(path))
-    unfinished = target.with_name(f".neuralforest-{secrets.token_hex(8)}.unfinished")
-    descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
-    try:
-        with open(descriptor, "wb") as file:
-            for part in content(arrays, text):
-                file.write(part)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(unfinished, target)
-    except BaseException:
-        unfinished.unlink(missing_ok=True)
-        raise
-    _sync_folder(target.parent)
+    """Write a file, atomically."""
+    if len(arrays) > MAX_ARRAYS:
+        raise ModelFileError(f"a file may hold {MAX_ARRAYS} arrays, got {len(arrays)}: use fewer base models")
+    write_atomically(path, content(arrays, text))
 
 
-def _sync_folder(folder: Path) -> None:
-    """Have the disk confirm the new name too, where a folder can be opened (not on Windows)."""
-    if os.name == "posix":
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-
-
-def content(arrays: Mapping[str, NDArray[Any]], text: str) -> Iterator[Any]:
-    """Give the bytes of a file part by part; the same arrays and text give the same bytes."""
+def content(arrays: Mapping[str, NDArray[Any]], text: str) -> Iterator[bytes | memoryview]:
+    """Yield the bytes of a file in parts; the same arrays and text give the same bytes."""
     native = {name: np.ascontiguousarray(array, array.dtype.newbyteorder("<")) for name, array in arrays.items()}
-    names = sorted(native, key=lambda name: (-native[name].dtype.itemsize, name))  # so that each is aligned
+    names = sorted(native, key=lambda name: (-native[name].dtype.itemsize, name))  # each is aligned
     entries, offset = {}, 0
     for name in names:
         array = native[name]
@@ -108,45 +76,43 @@ def content(arrays: Mapping[str, NDArray[Any]], text: str) -> Iterator[Any]:
     metadata = {"sha256": _ZEROS.decode(), "neuralforest": text}
     header = json.dumps({"__metadata__": metadata} | entries, separators=(",", ":")).encode()
     header += b" " * (-len(header) % 8)
-    if len(header) > LARGEST_HEADER:
+    if len(header) > MAX_HEADER:
         raise ModelFileError(
-            f"names, labels and parameters must fit into {LARGEST_HEADER} bytes, and take {len(header)}: shorten the "
-            "names of features, labels or categories"
+            f"names, labels and parameters must fit into {MAX_HEADER} bytes, got {len(header)}: shorten the names of "
+            "features, labels or categories"
         )
     head = len(header).to_bytes(8, "little") + header
-    parts = [native[name].reshape(-1).view(np.uint8) for name in names]
+    parts = [native[name].reshape(-1).view(np.uint8).data for name in names]
     digest = hashlib.sha256(head)
     for part in parts:
-        digest.update(part.data)
+        digest.update(part)
     yield head[: _CHECKSUM.start] + digest.hexdigest().encode() + head[_CHECKSUM.stop :]
     yield from parts
 
 
 def read(path: str | os.PathLike[str]) -> tuple[Arrays, str]:
-    """Read a file; whatever is wrong with it is a ModelFileError.
+    """Read a file; any defect is a ModelFileError.
 
     Returns
     -------
     arrays : dict of str to array
-        Of the shapes that the file states, which fill it exactly.
+        Of the shapes that the header states; together they fill the file.
     text : str
     """
     name = os.fspath(path)
     if not stat.S_ISREG(os.stat(path).st_mode):
-        raise ModelFileError(f"{name!r} is not a file: name the file that nf.save wrote")
+        raise ModelFileError(f"{name!r} is not a regular file: use a file that nf.save wrote")
     with open(path, "rb") as file:
         data = file.read()
     if data[8 : _CHECKSUM.start] != _START:
-        state = "is empty" if not data else "does not begin as a neuralforest model file does"
-        raise ModelFileError(f"{name!r} {state}: name a file that nf.save or 'neuralforest fit' wrote")
+        state = "is empty" if not data else "is not a neuralforest model file"
+        raise ModelFileError(f"{name!r} {state}: use a file that nf.save or 'neuralforest fit' wrote")
     view = memoryview(data)
     digest = hashlib.sha256(view[: _CHECKSUM.start])
     digest.update(_ZEROS)
     digest.update(view[_CHECKSUM.stop :])
     if digest.hexdigest().encode() != data[_CHECKSUM]:
-        raise ModelFileError(
-            f"{name!r} is damaged or incomplete, its checksum does not fit: copy it again, or save it anew"
-        )
+        raise ModelFileError(f"{name!r} is damaged or incomplete, its checksum does not match: copy or save it again")
     try:
         return _unpack(view)
     except ModelFileError as error:
@@ -155,14 +121,14 @@ def read(path: str | os.PathLike[str]) -> tuple[Arrays, str]:
 
 def _unpack(view: memoryview) -> tuple[Arrays, str]:
     length = int.from_bytes(view[:8], "little")
-    if length > min(LARGEST_HEADER, len(view) - 8):
-        raise ModelFileError(f"the header must be at most {LARGEST_HEADER} bytes and inside of the file, got {length}")
+    if length > min(MAX_HEADER, len(view) - 8):
+        raise ModelFileError(f"the header must be at most {MAX_HEADER} bytes and inside the file, got {length}")
     header = parse_json(bytes(view[8 : 8 + length]))
     metadata = header.pop("__metadata__")
     if sorted(metadata) != ["neuralforest", "sha256"] or type(metadata["neuralforest"]) is not str:
-        raise ModelFileError("__metadata__ must hold the texts 'sha256' and 'neuralforest' only")
-    if len(header) > MOST_ARRAYS:
-        raise ModelFileError(f"a file may hold {MOST_ARRAYS} arrays, got {len(header)}")
+        raise ModelFileError("__metadata__ must hold the strings 'sha256' and 'neuralforest' only")
+    if len(header) > MAX_ARRAYS:
+        raise ModelFileError(f"a file may hold {MAX_ARRAYS} arrays, got {len(header)}")
     body = view[8 + length :]
     entries = {name: _entry(name, entry, len(body)) for name, entry in header.items()}
     ranges = sorted((begin, end) for _, _, begin, end in entries.values())
@@ -174,31 +140,29 @@ def _unpack(view: memoryview) -> tuple[Arrays, str]:
 
 
 def _entry(name: str, entry: Any, n_bytes: int) -> tuple[np.dtype[Any], tuple[int, ...], int, int]:
-    """Return dtype, shape, begin and end of an array, once they fit together and into the file."""
+    """Return dtype, shape, begin and end of an array, after checking that they are consistent and inside the file."""
     if type(entry) is not dict or sorted(entry) != ["data_offsets", "dtype", "shape"]:
         raise ModelFileError("an array must be described by dtype, shape and data_offsets")
     dtype = _DTYPES.get(entry["dtype"]) if type(entry["dtype"]) is str else None
     shape, offsets = entry["shape"], entry["data_offsets"]
     if dtype is None or type(shape) is not list or type(offsets) is not list or len(shape) > 2 or len(offsets) != 2:
-        raise ModelFileError(
-            f"an array must have a known dtype, at most two dimensions and two offsets, and {name!r:.99} has not"
-        )
+        raise ModelFileError(f"array {name!r:.99} must have a known dtype, at most two dimensions and two offsets")
     begin, end = offsets
     if not all(type(n) is int and 0 <= n < 2**48 for n in (*shape, begin, end)) or not begin <= end <= n_bytes:
-        raise ModelFileError(f"array {name!r:.99} must lie inside of the file")
+        raise ModelFileError(f"array {name!r:.99} must lie inside the file")
     if end - begin != math.prod(shape) * dtype.itemsize:
-        raise ModelFileError(f"array {name!r:.99} must have the bytes that its shape needs")
+        raise ModelFileError(f"array {name!r:.99} must have as many bytes as its shape needs")
     return dtype, tuple(shape), begin, end
 
 
 def _array(name: str, data: memoryview, dtype: np.dtype[Any], shape: tuple[int, ...]) -> NDArray[Any]:
     if dtype == np.bool_ and (np.frombuffer(data, np.uint8) > 1).any():
-        raise ModelFileError(f"array {name!r} must hold 0 and 1 only, it is boolean")
+        raise ModelFileError(f"array {name!r} is boolean and must hold 0 and 1 only")
     return np.frombuffer(data, dtype).astype(dtype.newbyteorder("=")).reshape(shape)  # a copy: aligned and writable
 
 
 def parse_json(data: bytes | str) -> dict[str, Any]:
-    """Return an object from JSON without infinities, repeated names or bottomless nesting."""
+    """Return a JSON object; infinities, repeated names and excessive nesting are refused."""
     try:
         text = data if isinstance(data, str) else data.decode()
         value = json.loads(
@@ -214,7 +178,7 @@ def parse_json(data: bytes | str) -> dict[str, Any]:
 def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     value = dict(pairs)
     if len(value) != len(pairs):
-        raise ValueError("a name stands twice in an object")
+        raise ValueError("a name is repeated in an object")
     return value
 
 

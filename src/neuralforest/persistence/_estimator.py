@@ -1,4 +1,4 @@
-"""An estimator as arrays and JSON, and back: its parameters where they are plain, and all that a fit leaves behind."""
+"""An estimator as arrays and JSON, and back: its parameters where a file can hold them, and its fitted state."""
 
 from dataclasses import fields as fields_of
 from typing import Any
@@ -9,20 +9,20 @@ from sklearn.utils.validation import check_is_fitted
 
 from neuralforest.estimators import NeuralForestClassifier, NeuralForestRegressor, forests
 from neuralforest.estimators._base import NeuralForest
-from neuralforest.estimators.intervals import Residuals
 from neuralforest.exceptions import ModelFileError
 from neuralforest.network import ForestNetwork
 from neuralforest.persistence._fields import ArrayFields, Arrays, Fields
 from neuralforest.persistence._network import restore_network, store_network
 from neuralforest.persistence._plain import NotPlainError, from_json, restore_labels, store_labels, to_json
-from neuralforest.stored import MOST_DRAWS, Bags, StoredForest
+from neuralforest.persistence.stored_forest import MAX_DRAWS, Bags, StoredForest
+from neuralforest.selection.intervals import Residuals
 from neuralforest.training import History
 
 _NOT_STORED = ("forest", "callback", "checkpoint")
 
 
 def store_estimator(estimator: NeuralForest, arrays: Arrays) -> dict[str, Any]:
-    """Put the arrays of a fitted estimator among the others, and return the rest of it for the JSON."""
+    """Add the arrays of a fitted estimator to the others, and return the rest of it for the JSON."""
     check_is_fitted(estimator, "network_")
     names = getattr(estimator, "feature_names_in_", None)
     arrays["fit.contrast"] = np.array(estimator.contrast_, np.float64)
@@ -48,13 +48,13 @@ def store_estimator(estimator: NeuralForest, arrays: Arrays) -> dict[str, Any]:
 
 
 def _plain_parameters(estimator: NeuralForest) -> dict[str, Any]:
-    """Return the parameters that a file can hold; the others come back as their defaults."""
+    """Return the parameters that a file can hold; the others are restored as their defaults."""
     plain = {}
     for name, value in estimator.get_params(deep=False).items():
         if name not in _NOT_STORED:
             try:
                 plain[name] = to_json(value)
-            except NotPlainError:  # a RandomState: its default, None, draws anew as well
+            except NotPlainError:  # a RandomState: its default, None, is random as well
                 continue
     return plain
 
@@ -92,12 +92,12 @@ def restore_estimator(kind: type[NeuralForest], fields: Fields, arrays: ArrayFie
     """Return the estimator that `store_estimator` was given."""
     network = restore_network(fields.inner("network"), arrays)
     if network.soft is None or (network.classes is not None) != kind._classifier:
-        raise ModelFileError("an estimator must hold a soft network for its own task")
+        raise ModelFileError("an estimator must have a soft network for its own task")
     estimator = kind(**_restore_parameters(kind, fields.take("parameters", dict)))
     given, forest = _restore_forest(fields.inner("forest"), arrays, network)
     estimator.forest, estimator.forest_ = forest if given else None, forest
     estimator.network_, estimator.n_features_in_ = network, network.ensemble.n_features
-    names = fields.texts("feature_names")
+    names = fields.strings("feature_names")
     if names is not None:
         if len(names) != estimator.n_features_in_:
             raise ModelFileError(f"feature_names must be {estimator.n_features_in_} names, got {len(names)}")
@@ -115,7 +115,7 @@ def restore_estimator(kind: type[NeuralForest], fields: Fields, arrays: ArrayFie
         raise ModelFileError("array 'fit.losses' must not hold NaN")
     estimator.contrast_ = (contrast[0], contrast[1])
     estimator.forest_loss_, estimator.validation_loss_ = losses.tolist()
-    estimator.history_ = _restore_history(arrays, network.n_blocks)
+    estimator.history_ = _restore_history(arrays, network.n_subnetworks)
     return estimator
 
 
@@ -127,7 +127,7 @@ def _restore_parameters(kind: type[NeuralForest], values: dict[str, Any]) -> dic
         )
     parameters = {name: from_json(value) for name, value in values.items()}
     if type(parameters.get("n_jobs")) not in (int, type(None)):
-        raise ModelFileError(f"the parameter n_jobs must be a whole number or None, got {parameters['n_jobs']!r:.80}")
+        raise ModelFileError(f"the parameter n_jobs must be an integer or None, got {parameters['n_jobs']!r:.80}")
     return parameters
 
 
@@ -138,9 +138,9 @@ def _restore_forest(fields: Fields, arrays: ArrayFields, network: ForestNetwork)
     fields.close()
     bags = None
     if n_drawn is not None:
-        if n_rows is None or not (0 < n_rows < 2**31 and 0 < n_drawn <= MOST_DRAWS * n_rows):
+        if n_rows is None or not (0 < n_rows < 2**31 and 0 < n_drawn <= MAX_DRAWS * n_rows):
             raise ModelFileError(
-                f"a tree must draw from at least one row, and each row at most {MOST_DRAWS} times in the mean"
+                f"a bootstrap sample must be of at least one row, and at most {MAX_DRAWS} times the number of rows"
             )
         bags = _restore_bags(arrays.any("forest.bags"), network.ensemble.n_trees, n_rows, n_drawn)
     return given, StoredForest.of(network.ensemble, bags, n_rows, **accepts)
@@ -151,7 +151,7 @@ def _restore_bags(stored: Any, n_trees: int, n_rows: int, n_drawn: int) -> Bags:
         return Bags(stored, None, n_rows, n_drawn)
     is_counts = stored.dtype in (np.uint8, np.uint16, np.uint32) and stored.shape == (n_trees, n_rows)
     if not is_counts or stored.sum(axis=1, dtype=np.uint64).max() > n_drawn:
-        raise ModelFileError("array 'forest.bags' must hold a seed a tree, or how often each tree drew each row")
+        raise ModelFileError("array 'forest.bags' must hold a seed for each tree, or how often each tree drew each row")
     return Bags(None, stored, n_rows, n_drawn)
 
 
@@ -159,10 +159,10 @@ def _check_labels(labels: Any, network: ForestNetwork) -> Any:
     assert network.classes is not None
     try:
         rising = labels is not None and bool((labels[1:] > labels[:-1]).all())
-    except TypeError:  # texts and numbers together
+    except TypeError:  # strings and numbers together
         rising = False
     if not rising or len(labels) != len(network.classes):
-        raise ModelFileError(f"a classifier must have {len(network.classes)} labels in rising order")
+        raise ModelFileError(f"a classifier must have {len(network.classes)} labels in ascending order")
     return labels
 
 
@@ -170,32 +170,28 @@ def _restore_regression(estimator: NeuralForest, arrays: ArrayFields, n_outputs:
     constant = arrays.take("fit.constant", np.float64, (n_outputs,))
     relative = arrays.finite("residuals.relative", np.float64, (None, n_outputs))
     if np.isinf(constant).any() or not len(relative) or (np.diff(relative, axis=0) < 0).any():
-        raise ModelFileError(
-            "the constants must not be infinite, and the residuals must be sorted, at least one of them"
-        )
-    prior = 0.0  # before format 4
-    if "residuals.prior" in arrays:
-        prior = float(arrays.finite("residuals.prior", np.float64, (1,))[0])
+        raise ModelFileError("constants must not be infinite, and residuals must be sorted, at least one of them")
+    prior = float(arrays.finite("residuals.prior", np.float64, (1,))[0])
     if prior < 0:
-        raise ModelFileError(f"array 'residuals.prior' must not hold a number below 0, got {prior:g}")
+        raise ModelFileError(f"array 'residuals.prior' must not be negative, got {prior:g}")
     floor = arrays.finite("residuals.floor", np.float64, (n_outputs,), positive=True)
     estimator._constant, estimator._residuals = constant, Residuals(relative, floor, prior)
 
 
-def _restore_history(arrays: ArrayFields, n_blocks: int) -> History:
+def _restore_history(arrays: ArrayFields, n_subnetworks: int) -> History:
     seconds = arrays.finite("history.seconds", np.float64, (None,))
     epochs = len(seconds)
     history = History(
-        training_loss=arrays.take("history.training_loss", np.float64, (epochs, n_blocks)),
-        validation_loss=arrays.take("history.validation_loss", np.float64, (epochs + 1, n_blocks)),
-        forest_loss=arrays.take("history.forest_loss", np.float64, (n_blocks,)),
-        best_epoch=arrays.take("history.best_epoch", np.int64, (n_blocks,)),
+        training_loss=arrays.take("history.training_loss", np.float64, (epochs, n_subnetworks)),
+        validation_loss=arrays.take("history.validation_loss", np.float64, (epochs + 1, n_subnetworks)),
+        forest_loss=arrays.take("history.forest_loss", np.float64, (n_subnetworks,)),
+        best_epoch=arrays.take("history.best_epoch", np.int64, (n_subnetworks,)),
         seconds=seconds,
     )
     if ((history.best_epoch < -1) | (history.best_epoch > epochs)).any():
-        raise ModelFileError(f"the best epochs must be from -1 to {epochs}")
+        raise ModelFileError(f"best epochs must be from -1 to {epochs}")
     return history
 
 
 ESTIMATORS: dict[str, type[NeuralForest]] = {"regressor": NeuralForestRegressor, "classifier": NeuralForestClassifier}
-"""The words by which a file says what it holds; a file names no class."""
+"""The kinds of estimators, as a file names them; it names no class."""

@@ -1,4 +1,4 @@
-"""Taking things out of a file one by one, each of the type that it must have, until nothing is left."""
+"""Taking entries out of a file one by one, each checked for its type, until nothing is left."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
@@ -13,18 +13,15 @@ Arrays = dict[str, NDArray[Any]]
 
 
 class Fields:
-    """A JSON object of a file; `where` is how messages call it."""
+    """A JSON object of a file; `where` is its name in messages."""
 
     def __init__(self, value: Any, where: str) -> None:
         if type(value) is not dict:
             raise ModelFileError(f"{where} must be a JSON object")
         self._left, self._where = dict(value), where
 
-    def __contains__(self, name: str) -> bool:
-        return name in self._left
-
     def take(self, name: str, *types: type) -> Any:
-        """Return an item that is of one of these types; bool does not pass for int."""
+        """Return an entry of one of these types; a bool is not an int."""
         if name not in self._left:
             raise ModelFileError(f"{self._where} must have {name!r}")
         value = self._left.pop(name)
@@ -34,39 +31,37 @@ class Fields:
         return value
 
     def choice(self, name: str, allowed: Sequence[str]) -> Any:
-        """Return an item that is one of these words."""
+        """Return an entry that is one of these strings."""
         value = self.take(name, str)
         if value not in allowed:
             raise ModelFileError(f"{name!r} of {self._where} must be one of {', '.join(allowed)}, got {value!r:.80}")
         return value
 
     def count(self, name: str, least: int = 1, most: int = 2**31 - 1) -> int:
-        """Return an item that is a whole number in a range."""
+        """Return an entry that is an integer in a range."""
         value = self.take(name, int)
         if not least <= value <= most:
             raise ModelFileError(f"{name!r} of {self._where} must be from {least} to {most}, got {value!r:.20}")
         return int(value)
 
-    def texts(self, name: str) -> list[str] | None:
-        """Return an item that is a list of texts or null."""
+    def strings(self, name: str) -> list[str] | None:
+        """Return an entry that is a list of strings, or null."""
         values = self.take(name, list, type(None))
         if values is not None and not all(type(value) is str for value in values):
-            raise ModelFileError(f"{name!r} of {self._where} must be a list of texts")
+            raise ModelFileError(f"{name!r} of {self._where} must be a list of strings")
         return values
 
     def inner(self, name: str) -> "Fields":
         return Fields(self.take(name, dict), f"{name!r} of {self._where}")
 
     def optional(self, name: str, read: Callable[["Fields"], Value]) -> Value | None:
-        """Return what `read` makes of an item, or None where the item is null."""
+        """Return the result of `read` for an entry, or None where the entry is null."""
         value = self.take(name, dict, type(None))
         return None if value is None else read(Fields(value, f"{name!r} of {self._where}"))
 
     def close(self) -> None:
         if self._left:
-            raise ModelFileError(
-                f"{self._where} holds {', '.join(map(repr, sorted(self._left)[:5]))}, which is not known"
-            )
+            raise ModelFileError(f"{self._where} has unknown entries: {', '.join(map(repr, sorted(self._left)[:5]))}")
 
 
 class ArrayFields:
@@ -75,9 +70,6 @@ class ArrayFields:
     def __init__(self, arrays: Arrays) -> None:
         self._left = dict(arrays)
 
-    def __contains__(self, name: str) -> bool:
-        return name in self._left
-
     def any(self, name: str) -> NDArray[Any]:
         """Return an array of any dtype and shape."""
         if name not in self._left:
@@ -85,7 +77,7 @@ class ArrayFields:
         return self._left.pop(name)
 
     def take(self, name: str, dtype: Any, shape: tuple[int | None, ...]) -> NDArray[Any]:
-        """Return an array of this dtype and shape; None stands for any number of entries."""
+        """Return an array of this dtype and shape; None stands for any length."""
         array = self.any(name)
         fits = array.ndim == len(shape) and all(
             want in (None, got) for want, got in zip(shape, array.shape, strict=True)
@@ -98,7 +90,7 @@ class ArrayFields:
         return array
 
     def finite(self, name: str, dtype: Any, shape: tuple[int | None, ...], positive: bool = False) -> NDArray[Any]:
-        """Return an array without NaN and infinity."""
+        """Return an array of finite numbers."""
         array = self.take(name, dtype, shape)
         if not np.isfinite(array).all() or (positive and not (array > 0).all()):
             raise ModelFileError(f"array {name!r} must hold finite numbers{' above 0' if positive else ''} only")
@@ -106,4 +98,4 @@ class ArrayFields:
 
     def close(self) -> None:
         if self._left:
-            raise ModelFileError(f"the array {min(self._left)!r:.99} is not known")
+            raise ModelFileError(f"the array {min(self._left)!r:.99} is unknown")

@@ -1,4 +1,4 @@
-"""Values and labels that a file can hold: numbers, texts, booleans, None, and tuples, lists and dicts of these."""
+"""Parameters and labels that a file can hold: numbers, strings, booleans, None; tuples, lists and dicts of these."""
 
 import math
 from typing import Any
@@ -14,11 +14,11 @@ _LARGEST_CHARACTER = 0x10FFFF
 
 
 class NotPlainError(TypeError):
-    """A value that has no place in a file."""
+    """A value that a file cannot hold."""
 
 
 def to_json(value: Any, depth: int = 8) -> Any:
-    """Return a value as JSON that `from_json` turns back; arrays and numpy's numbers become Python's.
+    """Return a value as JSON for `from_json`; arrays and NumPy scalars become lists and Python numbers.
 
     Examples
     --------
@@ -45,7 +45,7 @@ def from_json(value: Any, depth: int = 8) -> Any:
     if value is None or type(value) in (bool, int, float, str):
         return value
     if depth == 0:
-        raise ModelFileError("a parameter may be nested 8 deep")
+        raise ModelFileError("parameters must not be nested more than 8 deep")
     if type(value) is list:
         return [from_json(item, depth - 1) for item in value]
     if type(value) is dict and len(value) == 1:
@@ -57,34 +57,34 @@ def from_json(value: Any, depth: int = 8) -> Any:
         if kind == "dict" and type(content) is list and all(type(pair) is list and len(pair) == 2 for pair in content):
             keys = [from_json(key, 0) for key, _ in content]
             return dict(zip(keys, [from_json(item, depth - 1) for _, item in content], strict=True))
-    raise ModelFileError(f"a parameter must be a number, a text, or a list, tuple or dict of such, got {value!r:.80}")
+    raise ModelFileError(f"a parameter must be a number, a string, or a list, tuple or dict of such, got {value!r:.80}")
 
 
 def store_labels(labels: NDArray[Any], name: str, arrays: Arrays) -> dict[str, Any]:
-    """Put labels among the arrays, or into what is returned for the JSON, so that their dtype comes back too."""
+    """Add labels to the arrays, or to the result, which is for the JSON, so that their dtype can be restored."""
     if labels.dtype.kind in "biuf" and labels.dtype.itemsize <= 8:
         arrays[name] = labels
         return {"type": "number"}
     if labels.dtype.kind == "U":
         arrays[name] = np.ascontiguousarray(labels).view(np.uint32).reshape(len(labels), -1)
-        return {"type": "text"}
+        return {"type": "string"}
     values = [label.item() if isinstance(label, np.generic) else label for label in labels]
     if labels.dtype == object and all(map(_is_label, values)):
         return {"type": "object", "values": values}
     raise ModelFileError(
-        f"labels must be texts, whole numbers, floats or booleans to be saved, got {labels.dtype} with "
-        f"{labels[0]!r:.80}: fit the model on labels of such a type"
+        f"labels must be strings, integers, floats or booleans to be saved, got {labels.dtype} with "
+        f"{labels[0]!r:.80}: fit the model on such labels"
     )
 
 
 def restore_labels(fields: Fields, name: str, arrays: ArrayFields) -> NDArray[Any]:
     """Return the labels that `store_labels` was given."""
-    kind = fields.choice("type", ("number", "text", "object"))
+    kind = fields.choice("type", ("number", "string", "object"))
     if kind == "number":
         labels = arrays.any(name)
         if labels.ndim != 1 or not len(labels) or (labels.dtype.kind == "f" and not np.isfinite(labels).all()):
-            raise ModelFileError(f"array {name!r} must be one row of finite labels")
-    elif kind == "text":
+            raise ModelFileError(f"array {name!r} must be one-dimensional, finite labels")
+    elif kind == "string":
         characters = arrays.take(name, np.uint32, (None, None))
         if not characters.size or characters.max() > _LARGEST_CHARACTER:
             raise ModelFileError(f"array {name!r} must hold the characters of labels")
@@ -92,7 +92,7 @@ def restore_labels(fields: Fields, name: str, arrays: ArrayFields) -> NDArray[An
     else:
         values = fields.take("values", list)
         if not values or not all(map(_is_label, values)):
-            raise ModelFileError("'values' of labels must be a list of texts, finite numbers or booleans")
+            raise ModelFileError("'values' of labels must be a list of strings, finite numbers or booleans")
         labels = np.empty(len(values), object)
         labels[:] = values
     fields.close()

@@ -1,6 +1,6 @@
-"""Pictures as Displays in the manner of scikit-learn: `from_estimator`, `plot(ax=)`, the data on attributes.
+"""Visualization: Displays as in scikit-learn, with `from_estimator`, `plot(ax=)` and the data as attributes.
 
-They need matplotlib, which the extra ``neuralforest[plots]`` installs; it is imported when something is drawn.
+They need matplotlib, from the extra ``neuralforest[plots]``; it is imported when a figure is drawn.
 """
 
 from neuralforest.plots.importance import ImportanceDisplay

@@ -1,4 +1,4 @@
-"""Where things stand in the drawings, as numbers: trees from left to right, networks in columns. Knows no matplotlib.
+"""Positions in drawings: trees from left to right, networks in columns. Knows no matplotlib.
 
 Lengths are in inches, x to the right and y downwards.
 """
@@ -63,15 +63,15 @@ def tree_nodes(middle: Sequence[int] | NDArray[np.integer]) -> Nodes:
 
 @dataclass(frozen=True, eq=False)
 class TreeLayout:
-    """A tree with its root on the left; of subtrees that are too deep only the topmost nodes are there, as ends."""
+    """A tree with its root on the left; a subtree that is too deep is one box at the end."""
 
     node: NDArray[np.int64]  # (boxes,), number of the node in each box
-    x: NDArray[np.float64]  # (boxes,), middle of the box
+    x: NDArray[np.float64]  # (boxes,), centre of the box
     y: NDArray[np.float64]  # (boxes,)
     width: NDArray[np.float64]  # (boxes,)
     height: NDArray[np.float64]  # (boxes,)
     parent: NDArray[np.int64]  # (boxes,), box of the parent, -1 at the root
-    is_end: NDArray[np.bool_]  # (boxes,), a leaf, or a subtree that was cut off
+    is_end: NDArray[np.bool_]  # (boxes,), a leaf, or a subtree in one box
     size: Size
 
 
@@ -82,11 +82,11 @@ def tree_layout(nodes: Nodes, split_size: Size, end_size: Size, max_depth: int, 
     ----------
     nodes : Nodes
     split_size, end_size : pairs of floats
-        Width and height of the boxes of splits and of the ends of the drawing.
+        Width and height of the boxes of splits and of ends.
     max_depth : int
         Nodes at this depth are ends, whether they are leaves or not.
     gaps : pair of floats
-        Space between boxes, sideways and downwards.
+        Space between boxes, horizontal and vertical.
     """
     shown = np.flatnonzero(nodes.depth <= max_depth)
     depth = nodes.depth[shown]
@@ -96,7 +96,7 @@ def tree_layout(nodes: Nodes, split_size: Size, end_size: Size, max_depth: int, 
     parent = np.where(nodes.parent[shown] >= 0, box[nodes.parent[shown]], -1)
     slot = np.zeros(len(shown))
     slot[is_end] = np.arange(is_end.sum())
-    for i in np.flatnonzero(~is_end)[::-1]:  # children stand behind their parents
+    for i in np.flatnonzero(~is_end)[::-1]:  # children come after their parents
         slot[i] = slot[parent == i].mean()
     # A split is at least 1.5 slots from an end of its column, and 2 from another split.
     pitch = max(end_size[1] + gaps[1], (split_size[1] + end_size[1] + 2 * gaps[1]) / 3, (split_size[1] + gaps[1]) / 2)
@@ -113,7 +113,7 @@ def tree_layout(nodes: Nodes, split_size: Size, end_size: Size, max_depth: int, 
 class NetworkLayout:
     """The units of a network in four columns: inputs, splits, leaves, outputs."""
 
-    x: NDArray[np.float64]  # (4,), middle of each column
+    x: NDArray[np.float64]  # (4,), centre of each column
     y: tuple[NDArray[np.float64], ...]  # 4 arrays (units of the column,)
     sizes: tuple[Size, ...]  # of the boxes of each column
     size: Size
@@ -129,7 +129,7 @@ def network_layout(counts: Sequence[int], sizes: Sequence[Size], gaps: Size = (1
     sizes : four pairs of floats
         Width and height of a unit of each column.
     gaps : pair of floats
-        Space between columns, and the least space between units.
+        Space between columns, and the minimum space between units.
     """
     height = max(n * (size[1] + gaps[1]) for n, size in zip(counts, sizes, strict=True))
     widths = np.array([size[0] for size in sizes])

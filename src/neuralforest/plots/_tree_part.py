@@ -123,6 +123,6 @@ class TreePart:
             lines.append(f"{len(inputs)} of {n_inputs} features are drawn, those with the largest weights.")
         if left_out:
             lines.append(f"{left_out} weak connections are not drawn.")
-        if self.full and self.network.n_blocks < self.network.ensemble.n_trees:
+        if self.full and self.network.n_subnetworks < self.network.ensemble.n_trees:
             lines.append("Connections with units of other trees are not drawn.")
         return "\n".join(lines)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuralforest.exceptions import InvalidParameterError
-from neuralforest.importance import feature_importances
+from neuralforest.network.importance import feature_importances
 from neuralforest.plots import _style
 from neuralforest.plots._subject import feature_names, forest_of, network_of
 from neuralforest.plots._words import short
@@ -19,7 +19,7 @@ class ImportanceDisplay:
     """Bars of how much each feature matters, to the forest and to the network that was trained from it.
 
     Made by :meth:`from_estimator`. Both are the mean decrease in impurity of
-    :func:`neuralforest.importance.feature_importances`, so the two bars of a feature can be compared.
+    :func:`neuralforest.network.importance.feature_importances`, so the two bars of a feature can be compared.
 
     Parameters
     ----------

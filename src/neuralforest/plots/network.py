@@ -214,7 +214,7 @@ class NetworkDisplay:
         for y, unit, text in zip(at.y[column] + _HEADER, units, self.labels[column], strict=True):
             special = unit in lit
             edge = {"edgecolor": _style.HIGHLIGHT, "linewidth": 2.2} if special else {}
-            colour = _style.mixed(_style.MOVES, 1.0) if special and column == 2 else "white"
+            colour = _style.blended(_style.MOVES, 1.0) if special and column == 2 else "white"
             x = at.x[column] + shift
             boxes.append(_style.box(self.ax_, x, y, at.sizes[column], colour, self._scale, column != 2, **edge))
             _style.write(self.ax_, x, y, text, self._scale)

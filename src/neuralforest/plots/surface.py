@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuralforest.exceptions import InvalidParameterError
-from neuralforest.importance import feature_importances
+from neuralforest.network.importance import feature_importances
 from neuralforest.network import ForestNetwork
 from neuralforest.plots import _style
 from neuralforest.plots._subject import (

@@ -220,7 +220,7 @@ class TreeDisplay:
         """The fill of each node: the darker, the larger the change."""
         split, leaf = self.largest
         return [
-            _style.mixed(
+            _style.blended(
                 _style.MOVES if is_split else _style.RISES if amount > 0 else _style.FALLS,
                 amount / ((split if is_split else leaf) or 1.0),
             )
@@ -289,7 +289,7 @@ class TreeDisplay:
     def _draw_footer(self, height: float) -> None:
         x, y = _MARGIN, height - self._footer + 0.2
         for colour, text in self._keys:
-            _style.box(self.ax_, x + 0.1, y, (0.2, 0.14), _style.mixed(colour, 1.0), self._scale, round_=False)
+            _style.box(self.ax_, x + 0.1, y, (0.2, 0.14), _style.blended(colour, 1.0), self._scale, round_=False)
             _style.write(self.ax_, x + 0.27, y, text, self._scale, ha="left")
             x += 0.45 + _style.text_width(text)
         options = {"ha": "left", "va": "bottom", "color": _style.QUIET}

@@ -1,10 +1,23 @@
-"""Training: losses, the epoch loop with its guard, history and checkpoints."""
+"""Training: losses, rows, settings, the epoch loop, history and checkpoints. It trains, and decides nothing."""
 
 from neuralforest.training.checkpoint import Checkpoint
-from neuralforest.training.data import BlockRows, TrainingData
+from neuralforest.training.data import SubnetworkRows, TrainingData
 from neuralforest.training.history import History
-from neuralforest.training.loop import Trained, train
+from neuralforest.training.loop import Callback, TrainingResult, train
+from neuralforest.training.losses import Loss, resolve_loss
 from neuralforest.training.progress import ProgressBar
 from neuralforest.training.settings import Settings
 
-__all__ = ["BlockRows", "Checkpoint", "History", "ProgressBar", "Settings", "Trained", "TrainingData", "train"]
+__all__ = [
+    "Callback",
+    "Checkpoint",
+    "History",
+    "Loss",
+    "ProgressBar",
+    "Settings",
+    "SubnetworkRows",
+    "TrainingData",
+    "TrainingResult",
+    "resolve_loss",
+    "train",
+]

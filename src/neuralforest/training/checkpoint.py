@@ -1,4 +1,4 @@
-"""Checkpoints: the state of a long fit in a file, so that it can be stopped and resumed without a trace."""
+"""Checkpoints: the state of a long fit in a file, so that an interrupted fit can be resumed with the same result."""
 
 import hashlib
 import os
@@ -6,9 +6,10 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 import numpy as np
+import safetensors.numpy
 from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save_file
 
+from neuralforest._atomic import write_atomically
 from neuralforest.exceptions import CheckpointError, InvalidParameterError
 from neuralforest.network import ForestNetwork
 from neuralforest.training.data import TrainingData
@@ -19,15 +20,15 @@ from neuralforest.training.state import State
 
 @dataclass
 class Checkpoint:
-    """Where a fit keeps its state, and from where it goes on.
+    """Where a fit writes its state, and from where it resumes.
 
     Parameters
     ----------
     path : path of a file
-        Written every few epochs, whole or not at all. When it exists at the start of the same fit (same network, rows
-        and settings), the fit goes on from there; the result equals that of a fit that was never stopped, bit for bit.
+        Written every few epochs, atomically. When it exists at the start of the same fit (same network, rows and
+        settings), the fit resumes from there; the result equals that of an uninterrupted fit, bit for bit.
     every : int
-        Epochs between two writings; after the last epoch it is always written.
+        Epochs between two writes; after the last epoch it is always written.
     """
 
     path: str | os.PathLike[str]
@@ -40,7 +41,7 @@ class Checkpoint:
             raise InvalidParameterError(f"every must be at least 1 epoch, got {self.every}")
 
     def open(self, network: ForestNetwork, data: TrainingData, settings: Settings, loss: Loss) -> None:
-        """Say which fit this is."""
+        """Identify the fit by its network, rows and settings."""
         assert network.soft is not None
         digest = hashlib.sha256(repr((settings, loss, network.structure._fields)).encode())
         for array in (
@@ -55,7 +56,7 @@ class Checkpoint:
         self._last_epoch = settings.max_epochs
 
     def save(self, state: State) -> None:
-        """Write the state, if it is time to."""
+        """Write the state, where it is due."""
         if state.epoch % self.every and state.epoch != self._last_epoch and not state.stopped.all():
             return
         arrays = {
@@ -63,13 +64,10 @@ class Checkpoint:
         }
         epoch = str(state.epoch)
         metadata = {"fingerprint": self._fingerprint, "epoch": epoch, "digest": _digest(arrays, epoch)}
-        path = Path(self.path)
-        unfinished = path.with_name(path.name + ".unfinished")
-        save_file(arrays, unfinished, metadata)
-        os.replace(unfinished, path)
+        write_atomically(self.path, [safetensors.numpy.save(arrays, metadata)])
 
     def load(self, state: State) -> None:
-        """Put the state on file in the place of the given one, if there is a file."""
+        """Replace the given state by the one on file, if there is a file."""
         if not Path(self.path).exists():
             return
         try:

@@ -1,4 +1,4 @@
-"""The rows of a fit: one table, and for every block which rows it learns from and which it is judged on."""
+"""The rows of a fit: one table, and for every subnetwork its training rows and its validation rows."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -6,29 +6,29 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from neuralforest._kernels.arguments import Rows, middle_of
+from neuralforest._kernels.network.arguments import Rows, middle_of
 from neuralforest.exceptions import InvalidParameterError
 from neuralforest.network import ForestNetwork
 
 
 @dataclass(frozen=True, eq=False)
-class BlockRows:
-    """Row numbers and weights for every block, end to end; blocks may share theirs."""
+class SubnetworkRows:
+    """Row numbers and weights for every subnetwork, end to end; subnetworks may share theirs."""
 
     row: NDArray[np.int32]
     weight: NDArray[np.float32]
-    begin: NDArray[np.int64]  # (blocks,)
-    end: NDArray[np.int64]  # (blocks,)
+    begin: NDArray[np.int64]  # (subnetworks,)
+    end: NDArray[np.int64]  # (subnetworks,)
 
     @classmethod
-    def shared(cls, row: NDArray[np.integer], weight: NDArray[np.floating], n_blocks: int) -> "BlockRows":
-        """Give every block the same rows; rows of weight 0 are left out."""
+    def shared(cls, row: NDArray[np.integer], weight: NDArray[np.floating], n_subnetworks: int) -> "SubnetworkRows":
+        """Give every subnetwork the same rows; rows of weight 0 are left out."""
         one = cls.own([row], [weight])
-        return replace(one, begin=np.repeat(one.begin, n_blocks), end=np.repeat(one.end, n_blocks))
+        return replace(one, begin=np.repeat(one.begin, n_subnetworks), end=np.repeat(one.end, n_subnetworks))
 
     @classmethod
-    def own(cls, rows: Sequence[NDArray[np.integer]], weights: Sequence[NDArray[np.floating]]) -> "BlockRows":
-        """Give every block rows of its own; rows of weight 0 are left out."""
+    def own(cls, rows: Sequence[NDArray[np.integer]], weights: Sequence[NDArray[np.floating]]) -> "SubnetworkRows":
+        """Give every subnetwork rows of its own; rows of weight 0 are left out."""
         single = [weight.astype(np.float32) for weight in weights]  # in which the smallest weights are 0, too
         kept = [weight > 0 for weight in single]
         ends = np.cumsum([keep.sum() for keep in kept], dtype=np.int64)
@@ -39,26 +39,26 @@ class BlockRows:
             ends,
         )
 
-    def of(self, block: int) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-        """Return the rows of a block and their weights."""
-        entries = slice(self.begin[block], self.end[block])
+    def of(self, subnetwork: int) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+        """Return the rows of a subnetwork and their weights."""
+        entries = slice(self.begin[subnetwork], self.end[subnetwork])
         return self.row[entries], self.weight[entries]
 
     @property
-    def halves(self) -> "tuple[BlockRows, BlockRows]":
-        """The first half of every block's rows, and the second."""
+    def halves(self) -> "tuple[SubnetworkRows, SubnetworkRows]":
+        """The first half of every subnetwork's rows, and the second."""
         middle = middle_of(self.begin, self.end)
         return replace(self, end=middle), replace(self, begin=middle)
 
     @property
     def are_shared(self) -> bool:
-        """Whether all blocks have the same rows."""
+        """Whether all subnetworks have the same rows."""
         return bool((self.begin == self.begin[0]).all() and (self.end == self.end[0]).all())
 
 
 @dataclass(frozen=True, eq=False)
 class TrainingData:
-    """Everything that a fit sees.
+    """All rows of a fit.
 
     Parameters
     ----------
@@ -66,26 +66,26 @@ class TrainingData:
         In the units of the source, in the dtype that its trees compare in.
     y : float64 array (rows, outputs)
         Targets in their own units; for classes one column each of 0 and 1, for a log-odds one column.
-    fit, validation : BlockRows
+    fit, validation : SubnetworkRows
     """
 
     X: NDArray[np.floating]
     y: NDArray[np.float64]
-    fit: BlockRows
-    validation: BlockRows
+    fit: SubnetworkRows
+    validation: SubnetworkRows
 
     def __post_init__(self) -> None:
         if (self.fit.end <= self.fit.begin).any():
             empty = int(np.flatnonzero(self.fit.end <= self.fit.begin)[0])
             raise InvalidParameterError(
-                f"every block needs training rows of positive weight, and block {empty} has none"
+                f"every subnetwork needs training rows of positive weight, and subnetwork {empty} has none"
             )
         if not len(self.validation.row):
             raise InvalidParameterError("validation needs at least one row of positive weight, got none")
 
     @property
-    def learnt(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """The rows that any block learns from, and what each weighs in all of them together."""
+    def training_rows(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """The rows that any subnetwork is trained on, and the weight of each in all of them together."""
         rows, place = np.unique(self.fit.row, return_inverse=True)
         return rows.astype(np.int64), np.bincount(place, self.fit.weight).astype(np.float64)
 

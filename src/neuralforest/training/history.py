@@ -12,19 +12,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class History:
-    """Losses of every block (a tree, or in joint training all trees) in every epoch.
+    """Losses of every subnetwork (a tree, or in joint training all trees) in every epoch.
 
     Losses are in the units that the network is trained in: a squared error of 1 is the variance of the target.
 
     Parameters
     ----------
-    training_loss : float64 array (epochs, blocks)
-        Mean over the epoch, taken as it went on. NaN once a block has stopped.
-    validation_loss : float64 array (epochs + 1, blocks)
+    training_loss : float64 array (epochs, subnetworks)
+        Mean over the epoch, taken as it went on. NaN once a subnetwork has stopped.
+    validation_loss : float64 array (epochs + 1, subnetworks)
         Row 0 is the softened start, row e the end of epoch e.
-    forest_loss : float64 array (blocks,)
+    forest_loss : float64 array (subnetworks,)
         Validation loss of the trees themselves.
-    best_epoch : int64 array (blocks,)
+    best_epoch : int64 array (subnetworks,)
         The epoch whose parameters were kept; 0 for the softened start, -1 for the trees themselves.
     seconds : float64 array (epochs,)
     """
@@ -36,7 +36,7 @@ class History:
     seconds: NDArray[np.float64]
 
     def __repr__(self) -> str:
-        return f"History({self.n_epochs} epochs, {len(self.best_epoch)} blocks, {self.seconds.sum():.1f} s)"
+        return f"History({self.n_epochs} epochs, {len(self.best_epoch)} subnetworks, {self.seconds.sum():.1f} s)"
 
     @property
     def n_epochs(self) -> int:
@@ -56,19 +56,19 @@ class History:
         )
 
     def means(self) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
-        """Return the mean over the blocks of training loss and validation loss, (epochs + 1,) each, and forest loss.
+        """Return the mean over the subnetworks of training loss and validation loss, (epochs + 1,) each, and forest loss.
 
-        A block that has stopped counts with the last loss that it had; one without validation rows does not count.
+        A subnetwork that has stopped counts with the last loss that it had; one without validation rows does not count.
         """
-        judged = np.isfinite(self.forest_loss)
-        if not judged.any():
-            judged = np.ones_like(judged)
-        training = np.vstack([np.full(len(judged), np.nan), self.training_loss])
-        columns = (_filled(losses[:, judged]).mean(axis=1) for losses in (training, self.validation_loss))
-        return *columns, float(self.forest_loss[judged].mean())
+        validated = np.isfinite(self.forest_loss)
+        if not validated.any():
+            validated = np.ones_like(validated)
+        training = np.vstack([np.full(len(validated), np.nan), self.training_loss])
+        columns = (_filled(losses[:, validated]).mean(axis=1) for losses in (training, self.validation_loss))
+        return *columns, float(self.forest_loss[validated].mean())
 
     def to_frame(self) -> "pandas.DataFrame":
-        """Return the mean losses over the blocks, one row an epoch; see `means`. Needs pandas."""
+        """Return the mean losses over the subnetworks, one row an epoch; see `means`. Needs pandas."""
         import pandas
 
         training, validation, forest = self.means()

@@ -1,11 +1,11 @@
-"""The losses by name. A loss is a number that the kernels know, and perhaps one parameter."""
+"""The losses by name. A new loss is an entry here and a branch in `_kernels/network/losses.py`."""
 
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from neuralforest._kernels import losses as kernels
+from neuralforest._kernels.network import losses as kernels
 from neuralforest.ensemble import TreeEnsemble
 from neuralforest.exceptions import InvalidParameterError
 
@@ -45,7 +45,7 @@ def resolve_loss(name: str, parameter: float | None, ensemble: TreeEnsemble) -> 
     Parameters
     ----------
     name : "auto", "squared_error", "huber", "quantile" or "log_loss"
-        "auto" is "squared_error" for a regression and "log_loss" for classes.
+        "auto" is "squared_error" for regression and "log_loss" for classification.
     parameter : float, optional
         Where the Huber loss becomes linear, in units of the target's spread (default 1.35); which quantile (default
         0.5).

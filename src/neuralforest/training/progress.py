@@ -12,7 +12,7 @@ class ProgressBar:
     """Show how far a fit is, its validation loss and the time left, on one line of the standard error.
 
     In a terminal or a notebook the line is written anew after every epoch; elsewhere (a log file) only the last one is
-    written. The estimator says how many epochs there are.
+    written. The estimator sets the number of epochs.
 
     Examples
     --------
@@ -39,7 +39,7 @@ class ProgressBar:
         self.line = line
 
     def end(self) -> None:
-        """Leave the line, and say so where there were fewer epochs than there might have been."""
+        """Finish the line, and note where training ended early."""
         if self.line:
             early = self.done < self.n_epochs
             last = self.line.rpartition(", ")[0] + ", ended early" if early else self.line

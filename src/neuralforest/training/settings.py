@@ -9,13 +9,13 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from neuralforest._kernels.arguments import Plan
+from neuralforest._kernels.network.arguments import Plan
 from neuralforest.exceptions import InvalidParameterError
 from neuralforest.training.losses import Loss
 
-Schedule = Literal["constant", "cosine", "one_cycle", "cycles"]
+Schedule = Literal["constant", "cosine", "one_cycle", "cyclic"]
 
-# Lengths of cycles. The first ends before most networks have learnt the noise by heart; the last is most of all epochs.
+# Lengths of cycles. The first ends before most networks overfit; the last takes most of all epochs.
 _CYCLES = 1, 2, 4, 8, 32
 
 
@@ -29,19 +29,19 @@ class Settings:
     batch_size : int
     learning_rate : float or three floats
         Step size of Adam; three for the layers of splits, leaves and output.
-    schedule : "constant", "cosine", "one_cycle" or "cycles"
+    schedule : "constant", "cosine", "one_cycle" or "cyclic"
         The learning rate over the epochs: as it is; falling to 0; rising for the first 30% of the time, then falling to
-        0; or so again and again in up to five cycles, the first four each twice as long as the one before, the last
-        with two thirds of all epochs. One cycle ends early when it has learnt the noise by heart: when, after 40% of
-        the time, validation losses have been far above the best for a while, and training losses below it. Cycles end
-        when two of them are no better than those before.
+        0; or repeatedly in up to five cycles, the first four each twice as long as the one before, the last with two
+        thirds of all epochs. "one_cycle" ends early when the network overfits: when, after 40% of the epochs, recent
+        validation losses are far above the best one and training losses below it. "cyclic" ends when two cycles are no
+        better than those before.
     betas, epsilon : floats
         Of Adam.
     weight_decay : float
         Pull towards the weights that the trees gave, as a fraction per step of the learning rate.
     n_iter_no_change : int, optional
-        Stop a block after this many epochs without a better validation loss; None goes on to the last epoch.
-    bound : float, optional
+        Stop a subnetwork after this many epochs without a better validation loss; None goes on to the last epoch.
+    weight_bound : float, optional
         C of the theory's bound: after each step, weights are shrunk until max|W2| + max|b2| + sum|W_out| + |b_out| is
         at most C times the number of leaves.
     seed : int
@@ -61,7 +61,7 @@ class Settings:
     epsilon: float = 1e-8
     weight_decay: float = 0.0
     n_iter_no_change: int | None = None
-    bound: float | None = None
+    weight_bound: float | None = None
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -78,7 +78,7 @@ class Settings:
             )
         if self.schedule not in get_args(Schedule):
             raise InvalidParameterError(
-                f"schedule must be 'constant', 'cosine', 'one_cycle' or 'cycles', got {self.schedule!r}"
+                f"schedule must be 'constant', 'cosine', 'one_cycle' or 'cyclic', got {self.schedule!r}"
             )
         if len(self.betas) != 2 or not all(0 <= beta < 1 for beta in self.betas):
             raise InvalidParameterError(f"betas must be two numbers in [0, 1), got {self.betas!r}")
@@ -86,8 +86,8 @@ class Settings:
             raise InvalidParameterError(
                 f"epsilon must be positive and weight_decay at least 0, got {self.epsilon!r} and {self.weight_decay!r}"
             )
-        if self.bound is not None and not self.bound > 0:
-            raise InvalidParameterError(f"bound must be positive, or None for no bound, got {self.bound!r}")
+        if self.weight_bound is not None and not self.weight_bound > 0:
+            raise InvalidParameterError(f"weight_bound must be positive, or None for no bound, got {self.weight_bound!r}")
         if not isinstance(self.seed, (int, np.integer)) or not 0 <= self.seed < 2**63:
             raise InvalidParameterError(f"seed must be a whole number from 0 to 2**63 - 1, got {self.seed!r}")
 
@@ -102,26 +102,26 @@ class Settings:
 
         Examples
         --------
-        >>> Settings(max_epochs=100).cycle_ends, Settings(max_epochs=100, schedule="cycles").cycle_ends
+        >>> Settings(max_epochs=100).cycle_ends, Settings(max_epochs=100, schedule="cyclic").cycle_ends
         ((100,), (2, 6, 15, 32, 100))
         """
-        if self.schedule != "cycles":
+        if self.schedule != "cyclic":
             return (self.max_epochs,)
         ends = {max(1, round(self.max_epochs * part / sum(_CYCLES))) for part in accumulate(_CYCLES)}
         return tuple(sorted({min(end, self.max_epochs) for end in ends}))
 
     def factors_of(self, epoch: int) -> tuple[float, float]:
-        """Return what the learning rate is multiplied with when an epoch, counted from 0, begins and when it ends."""
+        """Return the factor of the learning rate when an epoch, counted from 0, begins and when it ends."""
         ends = (0, *self.cycle_ends)
         cycle = bisect_right(ends, epoch)
         begin, length = ends[cycle - 1], ends[cycle] - ends[cycle - 1]
         return self.rate_at((epoch - begin) / length), self.rate_at((epoch + 1 - begin) / length)
 
     def rate_at(self, progress: float) -> float:
-        """Return what the learning rate is multiplied with after this share (0 to 1) of a cycle."""
+        """Return the factor of the learning rate after this share (0 to 1) of a cycle."""
         if self.schedule == "constant":
             return 1.0
-        if self.schedule in ("one_cycle", "cycles"):
+        if self.schedule in ("one_cycle", "cyclic"):
             if progress < 0.3:
                 return 0.04 + 0.96 * (1 - math.cos(math.pi * progress / 0.3)) / 2
             progress = (progress - 0.3) / 0.7
@@ -138,5 +138,5 @@ class Settings:
             beta2=float(self.betas[1]),
             epsilon=float(self.epsilon),
             weight_decay=float(self.weight_decay),
-            bound=None if self.bound is None else float(self.bound),
+            weight_bound=None if self.weight_bound is None else float(self.weight_bound),
         )

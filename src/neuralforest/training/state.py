@@ -5,14 +5,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from neuralforest._kernels.arguments import Weights
+from neuralforest._kernels.network.arguments import Weights
 from neuralforest.network import ForestNetwork
 from neuralforest.training.history import History
 from neuralforest.training.settings import Settings
 
-_SOONEST = 0.4  # of all epochs: before, the learning rate is high, and losses may come down with it
-_FAR_ABOVE = 1.3  # times the best loss: later epochs were better by 0.01% then, in the mean of 73 sets
-_LATELY = 0.1  # of all epochs
+_EARLIEST = 0.4  # of all epochs: before, the learning rate is high, and losses may still fall with it
+_LARGE_RATIO = 1.3  # times the best loss: later epochs were better by 0.01% then, in the mean of 73 sets
+_RECENT = 0.1  # of all epochs
 
 
 @dataclass(eq=False)
@@ -28,15 +28,15 @@ class State:
     start: NDArray[np.float32]  # what weight decay pulls towards; empty without decay
     best: NDArray[np.float32]
     best_of_half: NDArray[np.float32]  # (2, parameters): the best on each half of the validation rows; or (0, ...)
-    first_parameter: NDArray[np.int64]  # (blocks + 1,)
-    steps: NDArray[np.int64]  # (blocks,)
-    best_loss: NDArray[np.float64]  # (blocks,)
-    best_loss_of_half: NDArray[np.float64]  # (2, blocks), or (0, blocks)
-    best_epoch: NDArray[np.int64]  # (blocks,)
-    stopped: NDArray[np.bool_]  # (blocks,)
-    diverged: NDArray[np.bool_]  # (blocks,)
-    training_loss: NDArray[np.float64]  # (max_epochs, blocks), NaN where not trained
-    validation_loss: NDArray[np.float64]  # (max_epochs + 1, blocks)
+    first_parameter: NDArray[np.int64]  # (subnetworks + 1,)
+    steps: NDArray[np.int64]  # (subnetworks,)
+    best_loss: NDArray[np.float64]  # (subnetworks,)
+    best_loss_of_half: NDArray[np.float64]  # (2, subnetworks), or (0, subnetworks)
+    best_epoch: NDArray[np.int64]  # (subnetworks,)
+    stopped: NDArray[np.bool_]  # (subnetworks,)
+    diverged: NDArray[np.bool_]  # (subnetworks,)
+    training_loss: NDArray[np.float64]  # (max_epochs, subnetworks), NaN where not trained
+    validation_loss: NDArray[np.float64]  # (max_epochs + 1, subnetworks)
     seconds: NDArray[np.float64]  # (max_epochs,)
     settings: Settings
     epoch: int = 0
@@ -47,7 +47,7 @@ class State:
         """Return the state before the first epoch; `by_halves` keeps what is best on each half of the rows, too."""
         assert network.soft is not None
         start = network.soft.parameters
-        n = network.n_blocks
+        n = network.n_subnetworks
         epochs = settings.max_epochs
         halves = 2 if by_halves else 0
         return cls(
@@ -76,9 +76,9 @@ class State:
         return Weights(self.parameters, self.first_moment, self.second_moment, self.start, self.steps)
 
     def record_start(self, validation: NDArray[np.float64]) -> None:
-        """Note the losses of the softened start; a block that has no validation rows (NaN) is not trained.
+        """Note the losses of the softened start; a subnetwork that has no validation rows (NaN) is not trained.
 
-        Validation losses are those of all rows and of their halves, (3, blocks).
+        Validation losses are those of all rows and of their halves, (3, subnetworks).
         """
         self.validation_loss[0] = validation[0]
         self.stopped |= np.isnan(validation[0])
@@ -86,7 +86,7 @@ class State:
         self.best_loss[:], self.best_loss_of_half[:] = finite[0], finite[1 : 1 + len(self.best_of_half)]
 
     def record(self, training: NDArray[np.float64], validation: NDArray[np.float64], seconds: float) -> None:
-        """Note the losses of one more epoch, keep what is the best so far, and stop what has no future."""
+        """Note the losses of one more epoch, keep what is the best so far, and stop what cannot improve."""
         active, (validation, *halves) = ~self.stopped, validation
         self.training_loss[self.epoch, active] = training[active]
         self.seconds[self.epoch] = seconds
@@ -103,8 +103,8 @@ class State:
             self.stopped |= self.epoch - self.best_epoch >= self.settings.n_iter_no_change
         if self.epoch in self.settings.cycle_ends[2:]:
             self.stopped |= not self._last_two_cycles_helped()
-        if self.settings.schedule == "one_cycle" and self.epoch >= _SOONEST * self.settings.max_epochs:
-            self.stopped |= self._has_learnt_noise()
+        if self.settings.schedule == "one_cycle" and self.epoch >= _EARLIEST * self.settings.max_epochs:
+            self.stopped |= self._overfits()
 
     def _last_two_cycles_helped(self) -> bool:
         """Return whether the best epochs of the two cycles that end here are better, in the mean, than all before."""
@@ -113,16 +113,16 @@ class State:
         losses = self.validation_loss[: self.epoch + 1, ~self.stopped]
         return bool(losses[begin + 1 :].min(axis=0).sum() < losses[: begin + 1].min(axis=0).sum())
 
-    def _has_learnt_noise(self) -> bool:
-        """Return whether rows that are learnt from are known better lately than others ever were, and others far worse.
+    def _overfits(self) -> bool:
+        """Return whether the training loss has stayed below the best validation loss while the validation loss rose.
 
-        In the mean over blocks. Steps that are too large make both losses rise, and they come down with the rate.
+        In the mean over subnetworks. Steps that are too large raise both losses, which fall with the learning rate.
         """
-        lately = max(2, int(_LATELY * self.settings.max_epochs))
-        training = self.training_loss[: self.epoch, ~self.stopped].sum(axis=1)[-lately:]
+        recent = max(2, int(_RECENT * self.settings.max_epochs))
+        training = self.training_loss[: self.epoch, ~self.stopped].sum(axis=1)[-recent:]
         validation = self.validation_loss[: self.epoch + 1, ~self.stopped].sum(axis=1)
         best = validation.min()
-        return bool(validation[-lately:].min() > _FAR_ABOVE * best and training.max() < best)
+        return bool(validation[-recent:].min() > _LARGE_RATIO * best and training.max() < best)
 
     def _keep_better(
         self,
@@ -131,11 +131,11 @@ class State:
         best_loss: NDArray[np.float64],
         best: NDArray[np.float32],
     ) -> None:
-        """Keep the parameters of the blocks whose loss is the lowest so far."""
-        for block in np.flatnonzero(active & (loss < best_loss)):
-            own = slice(self.first_parameter[block], self.first_parameter[block + 1])
+        """Keep the parameters of the subnetworks whose loss is the lowest so far."""
+        for subnetwork in np.flatnonzero(active & (loss < best_loss)):
+            own = slice(self.first_parameter[subnetwork], self.first_parameter[subnetwork + 1])
             best[own] = self.parameters[own]
-            best_loss[block] = loss[block]
+            best_loss[subnetwork] = loss[subnetwork]
 
     @property
     def lost(self) -> NDArray[np.bool_]:
@@ -144,12 +144,12 @@ class State:
         return (self.best_epoch <= 0) & (end > 10 * start + 0.1)  # 0.1: a perfect start has no size of its own
 
     def keep_last(self) -> None:
-        """Count the last state of every block that has not diverged as its best."""
-        for block in np.flatnonzero(~self.diverged):
-            own = slice(self.first_parameter[block], self.first_parameter[block + 1])
+        """Count the last state of every subnetwork that has not diverged as its best."""
+        for subnetwork in np.flatnonzero(~self.diverged):
+            own = slice(self.first_parameter[subnetwork], self.first_parameter[subnetwork + 1])
             self.best[own] = self.parameters[own]
-            self.best_loss[block] = self.validation_loss[self.epoch, block]
-            self.best_epoch[block] = self.epoch
+            self.best_loss[subnetwork] = self.validation_loss[self.epoch, subnetwork]
+            self.best_epoch[subnetwork] = self.epoch
 
     def history(self, forest_loss: NDArray[np.float64]) -> History:
         """Return the losses so far."""

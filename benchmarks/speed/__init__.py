@@ -1,0 +1,1 @@
+"""Speed of training and prediction, compared with C++, PyTorch and scikit-learn."""

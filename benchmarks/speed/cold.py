@@ -1,0 +1,61 @@
+"""The first call in a fresh process: import, compilation, and the second process with a warm cache."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks.speed.common import Row, seconds
+
+_PROGRAM = """
+import json, sys, time
+started = time.perf_counter()
+from numba.core import event
+with event.install_recorder("numba:compile") as compiled:
+    import neuralforest as nf
+    import neuralforest.training as training
+imported = time.perf_counter() - started
+import numpy as np
+from sklearn.ensemble import RandomForestRegressor
+rng = np.random.default_rng(0)
+X = rng.random((200, 8), dtype=np.float32)
+y = X.sum(axis=1)
+forest = RandomForestRegressor(5, max_depth=4, random_state=0).fit(X, y)
+started = time.perf_counter()
+network = nf.convert(forest).soften(connectivity=sys.argv[1])
+rows = training.SubnetworkRows.shared(np.arange(200), np.ones(200), network.n_subnetworks)
+trained = training.train(network, training.TrainingData(X, y[:, None], rows, rows), training.Settings(max_epochs=2))
+trained.network.predict(X)
+print(json.dumps([imported, len(compiled.buffer), time.perf_counter() - started]))
+"""
+
+
+def rows(quick: bool) -> Iterator[Row]:
+    kinds = ("sparse",) if quick else ("sparse", "full")
+    for connectivity in kinds:
+        firsts = []
+        for _ in range(1 if quick else 3):  # the best of several rounds, as in the other parts
+            with tempfile.TemporaryDirectory() as folder:
+                firsts.append(_fresh_process(connectivity, folder))
+                _, _, warm = _fresh_process(connectivity, folder)
+        imported, compiled, cold = min(firsts, key=lambda first: first[2])
+        if connectivity == kinds[0]:
+            label = "import: kernels compiled by it, and its time"
+            yield Row(
+                label, f"{compiled:.0f} kernels", seconds(imported), None, note="met" if not compiled else "missed"
+            )
+        label = f"first convert + soften + train + predict, {connectivity}, empty cache: 10 s"
+        yield Row(label, seconds(cold), "10 s", cold / 10, at_most=1.0, note=f"with a cache {seconds(warm)}")
+
+
+def _fresh_process(connectivity: str, cache: str) -> list[float]:
+    source = Path(__file__).parents[2] / "src"
+    paths = os.pathsep.join([str(source), os.environ.get("PYTHONPATH", "")])
+    environment = os.environ | {"NUMBA_CACHE_DIR": cache, "PYTHONPATH": paths}
+    done = subprocess.run(
+        [sys.executable, "-c", _PROGRAM, connectivity], env=environment, check=True, capture_output=True, text=True
+    )
+    return list(json.loads(done.stdout))

@@ -1,0 +1,20 @@
+"""The error for an optional library that is not installed: it names the extra to install."""
+
+from neuralforest.exceptions import NeuralForestError
+
+
+class MissingExtraError(NeuralForestError, ImportError):
+    """An optional library that is not installed."""
+
+
+def missing_extra(library: str, extra: str) -> MissingExtraError:
+    """Return the error for a library that an extra of this package installs.
+
+    Examples
+    --------
+    >>> raise missing_extra("torch", "torch")
+    Traceback (most recent call last):
+    neuralforest._extras.MissingExtraError: this needs torch, which is not installed: pip install
+    'neuralforest[torch]'
+    """
+    return MissingExtraError(f"this needs {library}, which is not installed: pip install 'neuralforest[{extra}]'")

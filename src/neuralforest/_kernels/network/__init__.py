@@ -1,0 +1,1 @@
+"""Kernels of the network: forward, loss, backward and Adam."""

@@ -1,0 +1,1 @@
+"""Kernels of trees: growing, boosting and traversal."""

@@ -1,0 +1,39 @@
+"""Base models that can be stacked with a network: extra trees, gradient boosting, ridge regression.
+
+A network is smooth. Extra trees adapt to near neighbours, boosted trees to steps and to few relevant features among
+many, and ridge regression needs few rows. To add one: a function from a `Task` to stages in a file of its own, and an
+entry in `_REGISTRY`.
+"""
+
+from collections.abc import Callable, Iterator
+
+from neuralforest.base_models.combination_forecast import combination_forecast
+from neuralforest.base_models.cross_fitting import Stages, Task
+from neuralforest.base_models.extra_trees import extra_trees
+from neuralforest.base_models.gradient_boosting import gradient_boosting, shallow_gradient_boosting
+from neuralforest.base_models.ridge import ridge
+from neuralforest.selection import Candidate, OutOfSamplePredictions
+from neuralforest.selection.stacking import is_promising
+
+__all__ = ["FALLBACK", "Task", "candidates"]
+
+_REGISTRY: tuple[Callable[[Task], Stages], ...] = (extra_trees, gradient_boosting, shallow_gradient_boosting, ridge)
+
+FALLBACK = "combination_forecast", combination_forecast
+"""Name and fit of the model for targets without a detectable signal."""
+
+
+def candidates(task: Task, own: OutOfSamplePredictions) -> Iterator[Candidate]:
+    """Fit every base model that suits a task; one is given up at the first stage that is not promising.
+
+    Parameters
+    ----------
+    own : OutOfSamplePredictions
+        Of the network that base models would be stacked with.
+    """
+    for fit in _REGISTRY:
+        for stage in fit(task):
+            if stage.is_complete:
+                yield stage
+            elif not is_promising(own, stage.predictions, task.data.y):
+                break

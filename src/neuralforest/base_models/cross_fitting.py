@@ -1,0 +1,86 @@
+"""Cross-fitting: a base model is fitted on four fifths of the rows, five times, and predicts the fifth left out."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import KFold, StratifiedKFold
+
+from neuralforest._statistics import center_and_spread
+from neuralforest.network import BaseModel
+from neuralforest.selection import Candidate, OutOfSamplePredictions
+from neuralforest.training import TrainingData
+
+N_FOLDS = 5
+_MOST_CLASSES = 20
+MOST_ROWS = 50_000
+"""Rows that one tree or one linear function is fitted on; a fully grown tree has a leaf for nearly every one."""
+
+
+class Task(NamedTuple):
+    """The rows that base models are fitted on, and those that evaluate them."""
+
+    classifier: bool
+    data: TrainingData
+    target: NDArray[Any]  # (rows,): numbers or labels
+    weight: NDArray[np.float64]  # (rows,)
+    training: NDArray[np.int64]  # rows that models are fitted on
+    held_out: NDArray[np.int64]  # validation rows; empty where models are evaluated by cross-fitting
+    n_rows: int  # rows of fit(X, y)
+    seed: int
+    n_jobs: int | None
+
+    def standardized(self) -> tuple[NDArray[np.float64], float, float]:
+        """Return the target of a regression in units of its spread, (rows,), its centre and its spread."""
+        (center,), (scale,) = center_and_spread(self.data.y[self.training])
+        return (self.data.y[:, 0] - center) / scale, center, scale
+
+
+Stages = Iterator[Candidate]
+"""A base model in growing stages, the last one complete. The caller stops at a stage that is not promising."""
+
+
+class Folds(NamedTuple):
+    """Training rows in five folds. The mean of the five models is the base model."""
+
+    X: NDArray[np.floating]  # (rows, features), of all rows of the fit
+    y: NDArray[Any]  # (rows,): labels, or numbers in units of their spread
+    center: float  # of the numbers
+    scale: float
+    weight: NDArray[np.float64]  # (rows,)
+    training: list[NDArray[np.int64]]
+    left_out: list[NDArray[np.int64]]
+    held_out: NDArray[np.int64]  # validation rows outside of all folds; empty where the folds left out are used
+
+    @classmethod
+    def of(cls, task: Task) -> "Folds":
+        rows, labels = task.training, task.target
+        kind = StratifiedKFold if task.classifier else KFold
+        parts = kind(N_FOLDS, shuffle=True, random_state=task.seed).split(rows, labels[rows])
+        random = np.random.RandomState(task.seed)
+        folds = [(random.permutation(rows[most])[:MOST_ROWS], rows[rest]) for most, rest in parts]
+        training, left_out = ([fold[i] for fold in folds] for i in (0, 1))
+        y, center, scale = (labels, 0.0, 1.0) if task.classifier else task.standardized()
+        return cls(task.data.X, y, center, scale, task.weight, training, left_out, task.held_out)
+
+    @staticmethod
+    def possible(task: Task) -> bool:
+        """Return whether there are enough rows for five folds, of every class, and not too many classes."""
+        target = task.target[task.training]
+        counts = np.unique(target, return_counts=True)[1] if task.classifier else np.array([len(target)])
+        return bool(counts.min() >= 2 * N_FOLDS and len(counts) <= _MOST_CLASSES)
+
+    def candidate(self, name: str, models: Sequence[BaseModel], mean: BaseModel, is_complete: bool = True) -> Candidate:
+        """Return the mean of the models, with the predictions of each for the rows that it was not fitted on."""
+        if len(self.held_out):
+            return Candidate(name, mean, self._predictions([mean], [self.held_out]), is_complete)
+        return Candidate(name, mean, self._predictions(models, self.left_out), is_complete)
+
+    def _predictions(self, models: Sequence[BaseModel], parts: list[NDArray[np.int64]]) -> OutOfSamplePredictions:
+        rows = np.concatenate(parts)
+        prediction = np.concatenate([model.prediction(self.X[part]) for model, part in zip(models, parts, strict=True)])
+        order = np.argsort(rows)
+        return OutOfSamplePredictions(
+            rows[order], prediction[order], self.weight[rows[order]], np.zeros_like(prediction)
+        )

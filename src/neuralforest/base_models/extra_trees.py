@@ -1,0 +1,123 @@
+"""Extra trees: random thresholds, fully grown, each evaluated on rows that it was not grown on."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuralforest import _parallel
+from neuralforest._kernels.trees import extra_tree
+from neuralforest.base_models.cross_fitting import MOST_ROWS, Stages, Task
+from neuralforest.ensemble import FlatTrees, TreeEnsemble, offsets
+from neuralforest.network import ForestNetwork
+from neuralforest.selection import Candidate, validation_predictions
+from neuralforest.training import SubnetworkRows, TrainingData
+
+_MANY_ROWS = 2_000  # of which a twentieth is enough to evaluate a tree; log loss needs more trees per row
+_FIRST_TREES = 10  # of the first stage
+_FEWEST_ROWS = 10  # of which a part can be left out
+
+
+def max_samples(n_rows: int) -> float:
+    """Return the fraction of the rows that a tree is grown on; of few rows, more must be left to evaluate it."""
+    return 0.8 if n_rows <= 500 else 0.9
+
+
+def extra_trees(task: Task) -> Stages:
+    """Grow trees with random thresholds until their leaves are pure: the first ten, then all of them."""
+    rows, n_rows = task.training, task.n_rows
+    if len(rows) < _FEWEST_ROWS:
+        return
+    target, x = _Target.of(task), np.ascontiguousarray(task.data.X.T)
+    max_features = max(1, int(np.sqrt(len(x)))) if task.classifier else len(x)
+    n_trees = int(np.clip(400_000 / n_rows, 50, 200))
+    fraction = 0.95 if n_rows > _MANY_ROWS and not task.classifier else max_samples(n_rows)
+    samples = list(_samples(rows, fraction, n_trees, task.seed))
+    trees: list[FlatTrees | None] = [None] * n_trees
+
+    def grow(number: int) -> None:
+        trees[number] = _tree(x, target, samples[number].training, max_features, task.seed + number)
+
+    with _parallel.team(_parallel.effective_n_jobs(task.n_jobs)) as run:
+        for first, last in ((0, _FIRST_TREES), (_FIRST_TREES, n_trees)):
+            run(grow, range(first, last))
+            model = ForestNetwork(_ensemble([tree for tree in trees if tree is not None], target, task.data))
+            validation = _validation([sample.left_out for sample in samples[:last]], task)
+            predictions = validation_predictions(model, replace(task.data, validation=validation))
+            stage = Candidate("extra_trees", model, predictions, is_complete=False)
+            yield stage
+    yield stage._replace(is_complete=True)  # all trees had to be promising, too
+
+
+class _Sample(NamedTuple):
+    """Rows that a tree is grown on, and rows that evaluate it."""
+
+    training: NDArray[np.int64]
+    left_out: NDArray[np.int64]
+
+
+def _samples(rows: NDArray[np.int64], fraction: float, n_trees: int, seed: int) -> Iterator[_Sample]:
+    """Leave another part of the rows out for every two trees, so that all rows are predicted by about as many trees.
+
+    By two, because one tree does not show how large its variance is.
+    """
+    random, n_parts = np.random.RandomState(seed), round(1 / (1 - fraction))
+    for number in range(n_trees):
+        left_out = number // 2 % n_parts
+        if number % (2 * n_parts) == 0:
+            parts = np.array_split(random.permutation(rows), n_parts)
+        training = np.concatenate(parts[:left_out] + parts[left_out + 1 :])
+        if len(training) > MOST_ROWS:
+            training = random.permutation(training)[:MOST_ROWS]
+        yield _Sample(training, parts[left_out])
+
+
+def _validation(left_out: list[NDArray[np.int64]], task: Task) -> SubnetworkRows:
+    """Return the rows that evaluate each tree: those that it was not grown on, or those that were held out."""
+    if len(task.held_out):
+        return SubnetworkRows.shared(task.held_out, task.weight[task.held_out], len(left_out))
+    return SubnetworkRows.own(left_out, [task.weight[rows] for rows in left_out])
+
+
+class _Target(NamedTuple):
+    """What trees are grown for."""
+
+    value: NDArray[np.float64]  # (rows,): numbers in units of their spread, or 1
+    column: NDArray[np.int64] | None  # (rows,): the place of a row's class; None for regression
+    center: float  # of the numbers
+    scale: float
+    classes: NDArray[Any] | None
+
+    @classmethod
+    def of(cls, task: Task) -> "_Target":
+        if task.classifier:
+            classes = np.unique(task.target[task.training])
+            return cls(np.ones(len(task.target)), np.searchsorted(classes, task.target), 0.0, 1.0, classes)
+        y, center, scale = task.standardized()
+        return cls(y, None, center, scale, None)
+
+
+def _tree(
+    x: NDArray[np.floating], target: _Target, rows: NDArray[np.int64], max_features: int, seed: int
+) -> FlatTrees:
+    """Grow one tree."""
+    n, n_outputs = len(rows), 1 if target.classes is None else len(target.classes)
+    room = FlatTrees.room_for(n, n, n_outputs)
+    n_splits = extra_tree.grow(x, target.value, target.column, rows.astype(np.uint32), max_features, seed, room)
+    return room.filled(n_splits, n_splits + 1)
+
+
+def _ensemble(trees: list[FlatTrees], target: _Target, data: TrainingData) -> TreeEnsemble:
+    """Return the mean of trees, for the target in its own units."""
+    flat = FlatTrees(*(np.concatenate(arrays) for arrays in zip(*trees, strict=True)))
+    first_split = offsets([len(tree.feature) for tree in trees])
+    return TreeEnsemble(
+        **flat._replace(value=target.center + target.scale * flat.value)._asdict(),
+        first_split=first_split,
+        first_leaf=first_split + np.arange(len(trees) + 1),
+        n_features=data.X.shape[1],
+        compare_dtype=data.X.dtype.name,  # type: ignore[arg-type]
+        classes=target.classes,
+    )

@@ -1,0 +1,204 @@
+"""Gradient boosting, cross-fitted: one model per fold, with the number of rounds that is best on the folds left out."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuralforest import _parallel
+from neuralforest._kernels.trees import boosting, histogram
+from neuralforest.base_models.cross_fitting import Folds, Stages, Task
+from neuralforest.ensemble import Link, TreeEnsemble, offsets
+from neuralforest.network import ForestNetwork
+from neuralforest.selection import Candidate
+
+_ROUNDS = 100  # between two checks of whether more of them help
+_MOST_TREES = 1000  # per fold, and per class for two or three classes; fewer for more classes
+_FEWEST_ROUNDS = 50  # for any number of classes
+_FEW_ROWS = 2_000  # on which small trees, with interactions of at most two features, may generalise better
+_LINKS: dict[int, Link] = {boosting.SQUARED: "identity", boosting.LOGISTIC: "logit", boosting.SOFTMAX: "softmax"}
+
+
+class _Kind(NamedTuple):
+    """Size of the trees, learning rate, and rounds of the first stage: fewer may have too small an effect."""
+
+    name: str
+    max_leaves: int
+    learning_rate: float
+    first_rounds: int
+
+
+def gradient_boosting(task: Task) -> Stages:
+    """Boost trees of 16 leaves: 300 rounds, then as many as are best."""
+    if Folds.possible(task):
+        yield from _boosted(_Kind("gradient_boosting", 16, 0.05, 300), task)
+
+
+def shallow_gradient_boosting(task: Task) -> Stages:
+    """Boost trees of 3 leaves, for regression on few rows: 200 rounds, then as many as are best."""
+    if not task.classifier and len(task.training) <= _FEW_ROWS and Folds.possible(task):
+        yield from _boosted(_Kind("shallow_gradient_boosting", 3, 0.1, 200), task)
+
+
+def _boosted(kind: _Kind, task: Task) -> Iterator[Candidate]:
+    folds = Folds.of(task)
+    binned, target = _Binned.of(folds), _Target.of(task.classifier, folds)
+    most = max(_FEWEST_ROUNDS, _MOST_TREES // max(1, len(target.initial_score) // 2))
+    plan = boosting.BoostingPlan(
+        loss=target.loss,
+        learning_rate=kind.learning_rate,
+        subsample=0.8,
+        max_features=-(-folds.X.shape[1] // 2),
+        min_child_weight=5.0,
+        l2_regularization=1.0,
+        seed=task.seed,
+    )
+    rows = [
+        boosting.BinnedRows(binned.bins, binned.n_bins, target.y, training.astype(np.uint32), left_out.astype(np.uint32))
+        for training, left_out in zip(folds.training, folds.left_out, strict=True)
+    ]
+    models = [_no_trees(target.initial_score, len(target.y), most, kind.max_leaves) for _ in rows]
+
+    def stage(n_rounds: int, is_complete: bool) -> Candidate:
+        ensembles = [_ensemble(model, n_rounds, binned, target, folds) for model in models]
+        networks = [ForestNetwork(each) for each in ensembles]
+        return folds.candidate(kind.name, networks, ForestNetwork(_mean_of(ensembles)), is_complete)
+
+    best, done = 0, 0
+    with _parallel.team(min(_parallel.effective_n_jobs(task.n_jobs), len(models))) as run:
+        while done < most and best >= done - _ROUNDS:
+            last = min(done + _ROUNDS, most)
+            run(partial(_further, plan, done, last), list(zip(rows, models, strict=True)))
+            best, done = int(np.sum([model.error[:last] for model in models], axis=0).argmin()), last
+            if done == kind.first_rounds < most:
+                yield stage(best + 1, is_complete=False)
+    yield stage(best + 1, is_complete=True)
+
+
+def _further(
+    plan: boosting.BoostingPlan, done: int, last: int, task: tuple[boosting.BinnedRows, boosting.BoostedTrees]
+) -> None:
+    boosting.boost(task[0], plan, task[1], done, last)
+
+
+class _Binned(NamedTuple):
+    """Features in bins of about equally many rows, with one bin for missing values."""
+
+    bins: NDArray[np.uint8]  # (features, rows)
+    n_bins: NDArray[np.int64]  # (features,), without that of missing values
+    edge: NDArray[np.float64]  # (features, bins): the upper edge of a bin, inclusive
+
+    @classmethod
+    def of(cls, folds: Folds) -> "_Binned":
+        rows = np.concatenate(folds.left_out)
+        n_rows, n_features = folds.X.shape
+        bins, n_bins = np.full((n_features, n_rows), histogram.MISSING, np.uint8), np.ones(n_features, np.int64)
+        edge = np.full((n_features, histogram.MISSING), np.inf)
+        for feature, column in enumerate(folds.X.T):
+            edges = _edges(np.sort(column[rows][~np.isnan(column[rows])]))
+            known = ~np.isnan(column)
+            bins[feature, known] = np.searchsorted(edges, column[known])
+            n_bins[feature] = len(edges) + 1
+            edge[feature, : len(edges)] = edges
+        return cls(bins, n_bins, edge)
+
+
+def _edges(numbers: NDArray[np.floating]) -> NDArray[np.floating]:
+    """Return the edges of bins of sorted numbers: between any two neighbours, or at quantiles where they are many."""
+    distinct = np.unique(numbers)
+    if len(distinct) > histogram.MISSING:
+        distinct = np.unique(numbers[np.linspace(0, len(numbers) - 1, histogram.MISSING).round().astype(np.int64)])
+    below, above = distinct[:-1], distinct[1:]
+    middle = below / 2 + above / 2  # their difference may be too large
+    return np.where((below <= middle) & (middle < above), middle, below)  # neighbours may have nothing between them
+
+
+class _Target(NamedTuple):
+    """The target of boosting."""
+
+    loss: int
+    y: NDArray[np.float64]  # (rows,): numbers, or positions of classes
+    initial_score: NDArray[np.float64]  # (scores,)
+    classes: NDArray[Any] | None
+
+    @classmethod
+    def of(cls, classifier: bool, folds: Folds) -> "_Target":
+        rows = np.concatenate(folds.left_out)
+        if not classifier:
+            return cls(boosting.SQUARED, folds.y, np.zeros(1), None)  # these numbers have mean 0
+        classes, counts = np.unique(folds.y[rows], return_counts=True)
+        y = np.searchsorted(classes, folds.y).astype(np.float64)
+        logarithm = np.log(counts / len(rows))
+        if len(classes) == 2:
+            return cls(boosting.LOGISTIC, y, logarithm[1:] - logarithm[:1], classes)
+        return cls(boosting.SOFTMAX, y, logarithm, classes)
+
+
+def _no_trees(
+    initial_score: NDArray[np.float64], n_rows: int, n_rounds: int, max_leaves: int
+) -> boosting.BoostedTrees:
+    n_trees = n_rounds * len(initial_score)
+    return boosting.BoostedTrees(
+        score=np.tile(initial_score, (n_rows, 1)),
+        n_splits=np.zeros(n_trees, np.int64),
+        feature=np.zeros((n_trees, max_leaves - 1), np.int32),
+        bin=np.zeros((n_trees, max_leaves - 1), np.uint8),
+        missing_left=np.zeros((n_trees, max_leaves - 1), np.bool_),
+        middle=np.zeros((n_trees, max_leaves - 1), np.int32),
+        value=np.zeros((n_trees, max_leaves)),
+        weight=np.zeros((n_trees, max_leaves)),
+        error=np.zeros(n_rounds),
+    )
+
+
+def _ensemble(model: boosting.BoostedTrees, n_rounds: int, binned: _Binned, target: _Target, folds: Folds) -> TreeEnsemble:
+    """Return the first rounds of a model as trees with thresholds, for the target in its own units."""
+    n_scores = len(target.initial_score)
+    n_trees = n_rounds * n_scores
+    n_splits = model.n_splits[:n_trees]
+    places = np.arange(model.value.shape[1])
+    splits, leaves = places[:-1] < n_splits[:, None], places <= n_splits[:, None]  # in use, of all that there is room for
+    column = np.nonzero(leaves)[0] % n_scores
+    value = np.zeros((len(column), n_scores))
+    value[np.arange(len(column)), column] = folds.scale * model.value[:n_trees][leaves]
+    feature = model.feature[:n_trees][splits]
+    first_split = offsets(n_splits)
+    return TreeEnsemble(
+        feature=feature,
+        threshold=binned.edge[feature, model.bin[:n_trees][splits]],
+        missing_left=model.missing_left[:n_trees][splits],
+        middle=model.middle[:n_trees][splits],
+        value=value,
+        weight=model.weight[:n_trees][leaves],
+        first_split=first_split,
+        first_leaf=first_split + np.arange(n_trees + 1),
+        n_features=len(binned.n_bins),
+        aggregation="sum",
+        base_score=folds.center + folds.scale * target.initial_score,
+        link=_LINKS[target.loss],
+        compare_dtype=folds.X.dtype.name,  # type: ignore[arg-type]
+        classes=target.classes,
+    )
+
+
+def _mean_of(sums: list[TreeEnsemble]) -> TreeEnsemble:
+    """Return one sum of trees that predicts the mean of several sums."""
+
+    def concatenated(name: str) -> NDArray[Any]:
+        return np.concatenate([getattr(e, name) for e in sums])
+
+    def sizes(name: str) -> NDArray[np.int64]:
+        return offsets(np.concatenate([np.diff(getattr(e, name)) for e in sums]))
+
+    return replace(
+        sums[0],
+        **{name: concatenated(name) for name in ("feature", "threshold", "missing_left", "middle", "weight")},
+        first_split=sizes("first_split"),
+        first_leaf=sizes("first_leaf"),
+        value=concatenated("value") / len(sums),
+        base_score=np.mean([e.base_score for e in sums], axis=0),
+        groups=None,  # type: ignore[arg-type]
+    )

@@ -1,0 +1,17 @@
+"""TreeEnsemble: trees as flat arrays with their invariants. Knows no tree library and no network."""
+
+from neuralforest.ensemble._ensemble import TreeEnsemble, offsets
+from neuralforest.ensemble._kinds import Aggregation, CompareDtype, Link
+from neuralforest.ensemble._nodes import FlatTrees, TreeNodes
+from neuralforest.ensemble._splits import rounded_down
+
+__all__ = [
+    "Aggregation",
+    "CompareDtype",
+    "FlatTrees",
+    "Link",
+    "TreeEnsemble",
+    "TreeNodes",
+    "offsets",
+    "rounded_down",
+]

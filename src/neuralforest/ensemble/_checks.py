@@ -1,0 +1,58 @@
+"""The invariants of a TreeEnsemble: every array is checked before a kernel sees it."""
+
+from typing import TYPE_CHECKING, get_args
+
+import numpy as np
+
+from neuralforest.ensemble._kinds import Aggregation, CompareDtype, Link
+from neuralforest.exceptions import InvalidEnsembleError
+
+if TYPE_CHECKING:
+    from neuralforest.ensemble._ensemble import TreeEnsemble
+
+
+def check_shapes(e: "TreeEnsemble") -> None:
+    for name, offsets in (("first_split", e.first_split), ("first_leaf", e.first_leaf)):
+        if offsets.ndim != 1 or len(offsets) < 2 or offsets[0] != 0 or (np.diff(offsets) < 0).any():
+            raise InvalidEnsembleError(f"{name} must be one rising row of offsets that starts at 0, got {offsets}")
+    if len(e.first_split) != len(e.first_leaf) or (np.diff(e.first_leaf) != np.diff(e.first_split) + 1).any():
+        raise InvalidEnsembleError("a tree must have exactly one leaf more than it has splits")
+    if e.groups.ndim != 1 or e.groups[0] != 0 or e.groups[-1] != e.n_trees or (np.diff(e.groups) < 1).any():
+        raise InvalidEnsembleError(f"groups must rise from 0 to the number of trees, {e.n_trees}, got {e.groups}")
+    for name in ("feature", "threshold", "missing_left", "middle"):
+        if getattr(e, name).shape != (e.first_split[-1],):
+            raise InvalidEnsembleError(
+                f"{name} must have one entry a split, ({e.first_split[-1]},), got shape {getattr(e, name).shape}"
+            )
+    if e.value.ndim != 2 or len(e.value) != e.first_leaf[-1] or e.value.shape[1] == 0:
+        raise InvalidEnsembleError(f"value must have shape ({e.first_leaf[-1]} leaves, outputs), got {e.value.shape}")
+    if e.weight.shape != (e.first_leaf[-1],):
+        raise InvalidEnsembleError(f"weight must have one entry a leaf, ({e.first_leaf[-1]},), got {e.weight.shape}")
+    if e.base_score.shape != (e.n_outputs,):
+        raise InvalidEnsembleError(f"base_score must have one entry an output, ({e.n_outputs},), got {e.base_score}")
+
+
+def check_values(e: "TreeEnsemble") -> None:
+    if e.n_features < 1 or (e.n_splits and not (e.feature.min() >= 0 and e.feature.max() < e.n_features)):
+        raise InvalidEnsembleError(f"feature must lie in 0 to n_features - 1 with n_features = {e.n_features}")
+    if np.isnan(e.threshold).any() or np.isneginf(e.threshold).any():
+        raise InvalidEnsembleError("threshold must be a number or +inf (then all but missing values go left)")
+    for name in ("value", "weight", "base_score"):
+        if not np.isfinite(getattr(e, name)).all():
+            raise InvalidEnsembleError(f"{name} must be finite, got NaN or infinity")
+    if e.aggregation == "mean" and e.base_score.any():
+        raise InvalidEnsembleError(
+            f"base_score must be 0 for a mean of trees, got {e.base_score}: add it to the values of the leaves"
+        )
+    for name, kind in (("aggregation", Aggregation), ("link", Link), ("compare_dtype", CompareDtype)):
+        allowed = get_args(kind)
+        if getattr(e, name) not in allowed:
+            raise InvalidEnsembleError(f"{name} must be one of {allowed}, got {getattr(e, name)!r}")
+    two_sided = e.link in ("logit", "probit") and e.n_outputs == 1  # one score determines both probabilities
+    if e.classes is not None and e.classes.shape != (2 if two_sided else e.n_outputs,):
+        raise InvalidEnsembleError(
+            f"classes must have one label an output, or two where the one output has a logit or probit link; got "
+            f"{e.classes.size} for {e.n_outputs} outputs and the {e.link} link"
+        )
+    if e.feature_names is not None and len(e.feature_names) != e.n_features:
+        raise InvalidEnsembleError(f"feature_names must have {e.n_features} names, got {len(e.feature_names)}")

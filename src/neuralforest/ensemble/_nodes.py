@@ -1,0 +1,104 @@
+"""Trees with child pointers, as most libraries keep them, and how they become depth-first arrays."""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuralforest._kernels.trees import topology
+from neuralforest.exceptions import InvalidEnsembleError
+
+_NODE_DTYPES = {
+    "left": np.int64,
+    "right": np.int64,
+    "feature": np.int64,
+    "threshold": np.float64,
+    "missing_left": np.bool_,
+    "value": np.float64,
+    "weight": np.float64,
+}
+
+
+class TreeNodes(NamedTuple):
+    """One tree as most libraries keep it: arrays over nodes with child pointers; node 0 is the root."""
+
+    left: NDArray[np.integer]  # (nodes,), negative at a leaf
+    right: NDArray[np.integer]  # (nodes,)
+    feature: NDArray[np.integer]  # (nodes,), ignored at a leaf
+    threshold: NDArray[np.floating]  # (nodes,), ignored at a leaf
+    missing_left: NDArray[np.bool_]  # (nodes,), ignored at a leaf
+    value: NDArray[np.floating]  # (nodes, outputs), ignored at a split
+    weight: NDArray[np.floating]  # (nodes,), training rows, ignored at a split
+
+
+class FlatTrees(NamedTuple):
+    """The arrays of a `TreeEnsemble` while its trees are appended to them, one after the other."""
+
+    feature: NDArray[np.int32]  # (splits,)
+    threshold: NDArray[np.float64]  # (splits,)
+    missing_left: NDArray[np.bool_]  # (splits,)
+    middle: NDArray[np.int32]  # (splits,)
+    value: NDArray[np.float64]  # (leaves, outputs)
+    weight: NDArray[np.float64]  # (leaves,)
+
+    @classmethod
+    def room_for(cls, n_splits: int, n_leaves: int, n_outputs: int) -> "FlatTrees":
+        """Return uninitialised arrays."""
+        return cls(
+            feature=np.empty(n_splits, np.int32),
+            threshold=np.empty(n_splits, np.float64),
+            missing_left=np.empty(n_splits, np.bool_),
+            middle=np.empty(n_splits, np.int32),
+            value=np.empty((n_leaves, n_outputs), np.float64),
+            weight=np.empty(n_leaves, np.float64),
+        )
+
+    def filled(self, n_splits: int, n_leaves: int) -> "FlatTrees":
+        """Return the part of the arrays that is in use."""
+        return self._make([*(array[:n_splits] for array in self[:4]), *(array[:n_leaves] for array in self[4:])])
+
+
+_POINTER_ERRORS = {
+    topology.OUT_OF_RANGE: "a child pointer leads outside of the nodes",
+    topology.VISITED_TWICE: "a node is reached twice, so the pointers form a cycle or share a branch",
+    topology.ONE_CHILD: "a node has one child only",
+}
+
+
+def _room_for(trees: Sequence[TreeNodes]) -> FlatTrees:
+    """Return arrays that hold the trees even when every node is in use."""
+    shape = np.shape(trees[0].value)
+    if len(shape) != 2:
+        raise InvalidEnsembleError(f"value of tree 0 must have shape (nodes, outputs), got {shape}")
+    n_splits = sum(max(len(nodes.left) - 1, 0) // 2 for nodes in trees)
+    return FlatTrees.room_for(n_splits, n_splits + len(trees), shape[1])
+
+
+def _contiguous(nodes: TreeNodes, number: int, flat: FlatTrees) -> TreeNodes:
+    """Return the tree in the dtypes and the layout that the kernel is compiled for, with all its shapes checked."""
+    n_nodes = len(nodes.left)
+    columns: list[NDArray[np.generic]] = []
+    for name, dtype in _NODE_DTYPES.items():
+        column: NDArray[np.generic] = np.ascontiguousarray(getattr(nodes, name), dtype)
+        shape = (n_nodes, flat.value.shape[1]) if name == "value" else (n_nodes,)
+        if column.shape != shape:
+            raise InvalidEnsembleError(f"{name} of tree {number} must have shape {shape}, got {column.shape}")
+        columns.append(column)
+    return TreeNodes._make(columns)
+
+
+def flatten(trees: Iterable[TreeNodes]) -> tuple[FlatTrees, NDArray[np.int64]]:
+    """Return trees depth-first, all of them end to end, and where the splits of each begin, (trees + 1,)."""
+    trees = list(trees)
+    if not trees:
+        raise InvalidEnsembleError("an ensemble needs at least one tree, got none")
+    flat = _room_for(trees)
+    first_split = np.zeros(len(trees) + 1, np.int64)
+    for number, nodes in enumerate(trees):
+        start = first_split[number]  # leaves are one more in every tree before, hence start + number
+        status, n_splits = topology.append_tree(_contiguous(nodes, number, flat), flat, start, start + number)
+        if status != topology.OK:
+            raise InvalidEnsembleError(f"tree {number} is not a tree: {_POINTER_ERRORS[status]}")
+        first_split[number + 1] = start + n_splits
+    return flat.filled(first_split[-1], first_split[-1] + len(trees)), first_split

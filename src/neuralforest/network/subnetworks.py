@@ -1,0 +1,106 @@
+"""Subnetworks: which trees are trained as one network. Any partition of the trees into contiguous groups is legal.
+
+Independent training (one tree each) and joint training (one group of an ensemble each, usually all trees) are the two
+ends of it.
+"""
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from neuralforest.ensemble import TreeEnsemble
+from neuralforest.exceptions import InvalidParameterError
+
+Training = Literal["independent", "joint"]
+
+
+class Place(NamedTuple):
+    """Where a tree stands in its subnetwork."""
+
+    subnetwork: int
+    splits: slice  # among the splits of the subnetwork
+    leaves: slice
+    tree: int  # among its trees
+
+
+@dataclass(frozen=True, eq=False)
+class Subnetworks:
+    """A partition of the trees of an ensemble.
+
+    Parameters
+    ----------
+    first_tree : int64 array (subnetworks + 1,)
+        The first tree of each subnetwork, and the number of trees.
+    first_split, first_leaf : int64 arrays (trees + 1,)
+        Of the ensemble.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> pairs = Subnetworks(np.array([0, 2, 4]), np.array([0, 1, 2, 3, 4]), np.array([0, 2, 4, 6, 8]))
+    >>> len(pairs), pairs.trees(1), pairs.leaves(1), pairs.of_tree
+    (2, range(2, 4), slice(4, 8, None), array([0, 0, 1, 1]))
+    >>> pairs.place_of(3)
+    Place(subnetwork=1, splits=slice(1, 2, None), leaves=slice(2, 4, None), tree=1)
+    """
+
+    first_tree: NDArray[np.int64]
+    first_split: NDArray[np.int64]
+    first_leaf: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, ensemble: TreeEnsemble, first_tree: NDArray[np.int64]) -> "Subnetworks":
+        return cls(first_tree, ensemble.first_split, ensemble.first_leaf)
+
+    def __len__(self) -> int:
+        return len(self.first_tree) - 1
+
+    def trees(self, subnetwork: int) -> range:
+        return range(int(self.first_tree[subnetwork]), int(self.first_tree[subnetwork + 1]))
+
+    def splits(self, subnetwork: int) -> slice:
+        """Return the splits of a subnetwork, among those of the ensemble."""
+        return self._of_trees(self.first_split, subnetwork)
+
+    def leaves(self, subnetwork: int) -> slice:
+        """Return the leaves of a subnetwork, among those of the ensemble."""
+        return self._of_trees(self.first_leaf, subnetwork)
+
+    @property
+    def n_trees(self) -> NDArray[np.int64]:
+        """The number of trees of each subnetwork."""
+        return np.diff(self.first_tree)
+
+    @property
+    def of_tree(self) -> NDArray[np.int64]:
+        """The subnetwork of each tree, (trees,)."""
+        return np.repeat(np.arange(len(self)), self.n_trees)
+
+    def place_of(self, tree: int) -> Place:
+        subnetwork = int(np.searchsorted(self.first_tree, tree, side="right")) - 1
+        first = self.first_tree[subnetwork]
+        splits, leaves = (
+            slice(*(int(offsets[t] - offsets[first]) for t in (tree, tree + 1)))
+            for offsets in (self.first_split, self.first_leaf)
+        )
+        return Place(subnetwork, splits, leaves, int(tree - first))
+
+    def _of_trees(self, offsets: NDArray[np.int64], subnetwork: int) -> slice:
+        return slice(*(int(offsets[tree]) for tree in self.first_tree[subnetwork : subnetwork + 2]))
+
+
+def one_per_tree(ensemble: TreeEnsemble) -> NDArray[np.int64]:
+    """Return the partition of independent training."""
+    return np.arange(ensemble.n_trees + 1)
+
+
+def partition(ensemble: TreeEnsemble, training: Training, first_tree: ArrayLike | None = None) -> NDArray[np.int64]:
+    """Return the first tree of each subnetwork, (subnetworks + 1,), for a training or as given."""
+    if first_tree is None:
+        return one_per_tree(ensemble) if training == "independent" else np.array(ensemble.groups)
+    trees = np.asarray(first_tree, np.int64)
+    if trees.ndim != 1 or len(trees) < 2 or trees[0] != 0 or trees[-1] != ensemble.n_trees or (np.diff(trees) < 1).any():
+        raise InvalidParameterError(f"first_tree must rise from 0 to the number of trees, {ensemble.n_trees}, got {trees}")
+    return trees
