@@ -1,1 +1,1 @@
-"""The numba kernels: plain loops over arrays. Nothing else in the package imports numba."""
+"""The numba kernels: loops over plain arrays. Nothing else in the package imports numba."""

@@ -1,7 +1,7 @@
-"""The command line: one file a command, and here what they have in common.
+"""The command line: one file per command, and here what they have in common.
 
-A command is a module with a text `HELP`, a text `EXAMPLES`, and two functions: `add_arguments(parser)`, and
-`run(arguments)`, which raises when something is wrong. `COMMANDS` registers it.
+A command is a module with two strings, `HELP` and `EXAMPLES`, and two functions, `add_arguments(parser)` and
+`run(arguments)`, which raises an error where it fails. `COMMANDS` registers it.
 """
 
 import argparse
@@ -23,20 +23,20 @@ COMMANDS = {
     "report": "neuralforest.cli.report",
     "convert": "neuralforest.cli.convert",
 }
-"""The module of each command, in the order in which help lists them."""
+"""The module of each command, in the order of the help."""
 
 OK, FAILED, INTERRUPTED = 0, 1, 130
-"""Exit codes, beside 2, with which argparse ends when the command itself is mistaken."""
+"""Exit codes; argparse exits with 2 where the command itself is invalid."""
 
-_DESCRIPTION = """Tree ensembles as neural networks: fit, predict, look, convert.
+_DESCRIPTION = """Tree ensembles as neural networks: fit, predict, inspect, convert.
 
-exit codes: 0 done, 1 something is wrong with the files or the data (one line on the standard error says what to do),
-2 something is wrong with the command"""
+exit codes: 0 success, 1 an error in the files or the data (one line on standard error says what to do), 2 an invalid
+command"""
 
 _ADVICE = {
     FileNotFoundError: "check the path",
     PermissionError: "check its permissions, or choose another path",
-    IsADirectoryError: "name a file, not a folder",
+    IsADirectoryError: "a file is needed, not a folder",
     NotADirectoryError: "check the path",
 }
 
@@ -46,22 +46,22 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = build_parser().parse_args(argv)
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")  # a name that the terminal cannot show is no reason to stop
+            stream.reconfigure(errors="backslashreplace")  # names may hold characters that the terminal cannot show
     try:
         with _warnings_of_one_line():
             arguments.run(arguments)
             sys.stdout.flush()
-    except BrokenPipeError:  # the reader, such as head, has seen enough
+    except BrokenPipeError:  # the reader, such as head, has closed the pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return OK
     except KeyboardInterrupt:
-        return _fail("stopped", INTERRUPTED)
+        return _fail("interrupted", INTERRUPTED)
     except (NeuralForestError, OSError, MemoryError) as error:
         return _fail(message_of(error))
     except Exception as error:
         if os.environ.get("NEURALFOREST_TRACEBACK"):
             raise
-        return _fail(f"{type(error).__name__}: {error} (set NEURALFOREST_TRACEBACK=1 to see where)")
+        return _fail(f"{type(error).__name__}: {error} (set NEURALFOREST_TRACEBACK=1 for the traceback)")
     return OK
 
 
@@ -90,9 +90,9 @@ _RAW = argparse.RawDescriptionHelpFormatter
 
 
 def message_of(error: BaseException) -> str:
-    """Return what an error says, and for one of the operating system also what to do about it."""
+    """Return the message of an error, with advice for those of the operating system."""
     if isinstance(error, MemoryError):
-        return "there is not enough memory: use fewer rows, columns or trees"
+        return "out of memory: use fewer rows, columns or trees"
     if isinstance(error, OSError) and error.strerror is not None:
         name = f"{os.fspath(error.filename)!r}: " if error.filename is not None else ""
         return f"{name}{error.strerror}: {_ADVICE.get(type(error), 'check the disk and the path')}"
@@ -100,20 +100,20 @@ def message_of(error: BaseException) -> str:
 
 
 def _fail(message: str, code: int = FAILED) -> int:
-    _tell("error", message)
+    _print_error("error", message)
     return code
 
 
-def _tell(kind: str, message: Any) -> None:
+def _print_error(kind: str, message: Any) -> None:
     print(f"neuralforest: {kind}: {' '.join(str(message).split())}", file=sys.stderr)
 
 
 @contextmanager
 def _warnings_of_one_line() -> Iterator[None]:
-    """Show each warning once, as a line without the place in the source."""
+    """Show each warning once, as one line without its source location."""
 
     def show(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
-        _tell("warning", message)
+        _print_error("warning", message)
 
     with warnings.catch_warnings():
         warnings.simplefilter("default")

@@ -1,4 +1,4 @@
-"""What commands print: results on the standard output, for people or as JSON, and remarks on the standard error."""
+"""The output of commands: results on standard output, as text or JSON, and messages on standard error."""
 
 import argparse
 import json
@@ -8,13 +8,13 @@ from typing import Any
 
 
 def add_json_argument(parser: argparse.ArgumentParser) -> None:
-    """Add the choice of JSON, and of silence."""
+    """Add the options of all commands: JSON, and no messages."""
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
-    parser.add_argument("--quiet", action="store_true", help="no remarks and no progress on the standard error")
+    parser.add_argument("--quiet", action="store_true", help="no messages and no progress bar on standard error")
 
 
-def remark(arguments: argparse.Namespace, text: str) -> None:
-    """Say something on the way."""
+def log(arguments: argparse.Namespace, text: str) -> None:
+    """Print a message, unless the command is quiet."""
     if not arguments.quiet:
         print(text, file=sys.stderr, flush=True)
 
@@ -25,7 +25,7 @@ def emit(arguments: argparse.Namespace, text: str, data: dict[str, Any]) -> None
 
 
 def layout(rows: Sequence[Sequence[str]], indent: str = "") -> str:
-    """Return rows of texts as a table: the first column to the left, the others to the right.
+    """Return rows of strings as a table: the first column left-aligned, the others right-aligned.
 
     Examples
     --------
@@ -42,7 +42,7 @@ def layout(rows: Sequence[Sequence[str]], indent: str = "") -> str:
 
 
 def change(before: float, after: float) -> str:
-    """Return by how many percent a number changed.
+    """Return the relative change of a number.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""How well forest and network predict, as people read it."""
+"""The scores of a forest and of the model that was trained from it, and what training changed, as text."""
 
 from typing import Any
 
@@ -7,21 +7,21 @@ from numpy.typing import NDArray
 from sklearn.metrics import accuracy_score, log_loss, r2_score, root_mean_squared_error
 
 from neuralforest.cli._output import change, layout
+from neuralforest.estimators import scores
+from neuralforest.network import ForestNetwork
 
 Scores = dict[str, float]
 
 
-def validation_scores(estimator: Any) -> tuple[Scores, Scores]:
-    """Return what a fit has measured, of the forest and of the network, on rows that neither has learnt from."""
-    losses = (estimator.forest_loss_, estimator.validation_loss_)
-    scale = estimator.network_.soft.output_scale
-    if hasattr(estimator, "classes_"):
-        forest, network = ({"log loss": loss} for loss in losses)
-    elif estimator.loss not in ("auto", "squared_error") or len(scale) > 1:
-        forest, network = ({"loss": loss} for loss in losses)
-    else:  # the loss is in units of the target's variance
-        forest, network = ({"RMSE": float(loss**0.5 * scale[0])} for loss in losses)
-    return forest, network
+def validation_scores(estimator: Any) -> dict[str, Scores]:
+    """Return the validation scores of the forest and of the model."""
+    name, forest, model = scores.validation_scores(estimator)
+    return {"forest": {name: forest}, "model": {name: model}}
+
+
+def held_out_scores(estimator: Any, X: NDArray[np.float64], y: NDArray[Any]) -> dict[str, Scores]:
+    """Return the scores of the forest and of the model on given rows."""
+    return {"forest": scores_on(estimator.forest_, X, y), "model": scores_on(estimator, X, y)}
 
 
 def scores_on(model: Any, X: NDArray[np.float64], y: NDArray[Any]) -> Scores:
@@ -37,11 +37,38 @@ def scores_on(model: Any, X: NDArray[np.float64], y: NDArray[Any]) -> Scores:
     }
 
 
-def comparison(forest: Scores, network: Scores, indent: str = "  ") -> str:
-    """Return a table of two models' scores."""
-    rows = [["", "forest", "neural forest", "change"]]
-    for name in network:
-        is_error = name in ("RMSE", "log loss", "loss")
-        moved = change(forest[name], network[name]) if is_error else f"{network[name] - forest[name]:+.4f}"
-        rows.append([name, f"{forest[name]:.5g}", f"{network[name]:.5g}", moved])
-    return layout(rows, indent)
+def comparison(forest: Scores, model: Scores) -> list[list[str]]:
+    """Return a row for each score: its name, both values, and the change, relative where it is an error."""
+    rows = []
+    for name in model:
+        is_error = name not in ("R2", "accuracy")
+        difference = change(forest[name], model[name]) if is_error else f"{model[name] - forest[name]:+.4f}"
+        rows.append([name, f"{forest[name]:.5g}", f"{model[name]:.5g}", difference])
+    return rows
+
+
+def comparison_table(scores: dict[str, Scores]) -> str:
+    """Return the scores of forest and model as a table."""
+    return layout([["", "forest", "neural forest", "change"], *comparison(**scores)], "  ")
+
+
+def improved_trees(network: ForestNetwork) -> int:
+    """Return the number of trees that were replaced by their networks."""
+    return int((~network.hard[network.subnetworks.of_tree]).sum())
+
+
+def outcome(network: ForestNetwork) -> str:
+    """Return the result of training and stacking, such as '12 of 12 trees improved'."""
+    text = f"{improved_trees(network)} of {network.ensemble.n_trees} trees improved"
+    return f"{text}; stacking weights: {weights_text(network.stacking_weights)}" if network.base_models else text
+
+
+def weights_text(weights: dict[str, float]) -> str:
+    """Return stacking weights as text.
+
+    Examples
+    --------
+    >>> weights_text({"network": 0.52, "gradient_boosting": 0.48})
+    'network 0.52, gradient boosting 0.48'
+    """
+    return ", ".join(f"{name.replace('_', ' ')} {weight:.2f}" for name, weight in weights.items())

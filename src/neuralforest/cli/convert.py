@@ -1,27 +1,27 @@
-"""neuralforest convert: a scikit-learn model from a skops file, rewritten as an exactly equal network."""
+"""neuralforest convert: a scikit-learn model from a skops file as a network with the same predictions."""
 
 import argparse
 import os
 from typing import Any
 
 from neuralforest.cli._output import add_json_argument, emit
-from neuralforest.readers.skops import read_skops
 from neuralforest.cli.info import describe
 from neuralforest.network import ForestNetwork
 from neuralforest.persistence import save
 from neuralforest.readers import read_ensemble
+from neuralforest.readers.skops import read_skops
 
-HELP = "rewrite a scikit-learn model from a skops file as a network, in a model file"
+HELP = "convert a scikit-learn model in a skops file to a network in a model file"
 EXAMPLES = """  neuralforest convert forest.skops --out forest.nforest
-  python -c 'import skops.io; skops.io.dump(forest, "forest.skops")'   # how such a file is made
+  python -c 'import skops.io; skops.io.dump(forest, "forest.skops")'   # writes such a file
 
-Pickle and joblib files run any code that they hold, so they are not read. In Python, load them yourself, then
+Pickle and joblib files can run any code and are not read: load them in Python, then
 nf.save(nf.convert(model), path)."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Describe the command's arguments."""
-    parser.add_argument("model", help="skops file with a tree model of scikit-learn")
+    """Add the arguments of the command."""
+    parser.add_argument("model", help="skops file with a scikit-learn tree model")
     parser.add_argument("--out", required=True, metavar="FILE", help="model file to write, by convention *.nforest")
     add_json_argument(parser)
 
@@ -29,8 +29,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Read, convert, write.
 
-    The model is not asked for predictions to compare with, as `nf.convert` does: scikit-learn follows the indices of a
-    forged tree wherever they lead. Ours are checked while they are read.
+    Unlike `nf.convert`, it does not compare predictions: scikit-learn does not check the indices of a forged tree. They
+    are checked when the trees are read.
     """
     model: Any = read_skops(arguments.model)
     network = ForestNetwork(read_ensemble(model))

@@ -6,13 +6,13 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from neuralforest.cli._output import add_json_argument, emit, remark
-from neuralforest.cli._scores import Scores, comparison, scores_on, validation_scores
+from neuralforest.cli._output import add_json_argument, emit, log
+from neuralforest.cli._scores import Scores, comparison_table, held_out_scores, outcome, validation_scores
 from neuralforest.cli._tables import add_table_arguments, read_table
 from neuralforest.estimators import NeuralForestClassifier, NeuralForestRegressor, forests
 from neuralforest.exceptions import TableError
 from neuralforest.persistence import save
-from neuralforest.tables import Column, TableModel, Task, column_of, guess_task, listed, read_target
+from neuralforest.tables import MAX_CLASSES, Column, TableModel, Task, column_of, guess_task, listed, read_target
 from neuralforest.training import ProgressBar
 
 if TYPE_CHECKING:
@@ -23,11 +23,11 @@ EXAMPLES = """  neuralforest fit houses.csv --target price --out houses.nforest
   neuralforest fit people.parquet --target income --out income.nforest --drop name,id --test 0.2
   neuralforest fit wine.csv --target quality --task regression --epochs 30 --connectivity sparse --out wine.nforest"""
 
-_MANY = 20  # rows from which it is no accident that their texts all differ
+_IDENTIFIER_ROWS = 20  # with fewer rows, distinct strings may be a coincidence
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Describe the command's arguments."""
+    """Add the arguments of the command."""
     add_table_arguments(parser)
     parser.add_argument("--target", required=True, metavar="NAME", help="column to predict")
     parser.add_argument("--out", required=True, metavar="FILE", help="model file to write, by convention *.nforest")
@@ -35,81 +35,82 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--task",
         choices=("auto", "regression", "classification"),
         default="auto",
-        help="auto takes texts and up to 10 different whole numbers for classes (default)",
+        help=f"auto: strings, and up to {MAX_CLASSES} distinct integers, are classes (default: auto)",
     )
-    parser.add_argument("--drop", action="append", default=[], metavar="A,B", help="columns to leave out")
-    parser.add_argument(
-        "--test", type=_fraction, metavar="SHARE", help="share of the rows to keep for a test at the end"
-    )
+    parser.add_argument("--drop", action="append", default=[], metavar="A,B", help="columns to ignore")
+    parser.add_argument("--test", type=_fraction, metavar="FRACTION", help="fraction of the rows to hold out for a test")
     _add_model_arguments(parser)
     add_json_argument(parser)
 
 
 def _add_model_arguments(parser: argparse.ArgumentParser) -> None:
-    """Describe what is passed on to the estimator; what is not given has the estimator's own default."""
+    """Add the parameters of the estimator, with its defaults."""
     defaults = NeuralForestRegressor().get_params()
     parser.add_argument(
         "--validation",
         default=defaults["validation"],
         metavar="HOW",
         type=lambda text: text if text in ("auto", "oob") else _fraction(text),
-        help="which rows judge the network: oob (each tree's out-of-bag rows), a share to hold out, or auto (default)",
+        help="validation rows: oob (out-of-bag rows of each tree), a fraction to hold out, or auto (default: auto)",
     )
     parser.add_argument(
         "--trees",
         type=_positive,
         metavar="N",
-        help="trees of the forest, and none beside it (default: 60 to 8, of classes 60 to 20, the fewer the more rows)",
+        help="trees, without stacking (default: 8 to 60 trees, 20 to 60 for classification, decreasing with n_samples)",
     )
     parser.add_argument(
         "--epochs",
         type=lambda text: text if text == "auto" else _positive(text),
         default=defaults["max_epochs"],
         metavar="N",
-        help="epochs; auto (default) makes 4,000 to 6,000 steps",
+        help="largest number of epochs; auto: 3,800 to 6,000 gradient steps, in 5 to 400 epochs (default: auto)",
     )
     for name, choices, text in (
-        ("training", ("independent", "joint"), "tree by tree, or all together"),
-        ("connectivity", ("full", "sparse"), "sparse is faster"),
+        ("training", ("independent", "joint"), "each tree as a network of its own, or all trees as one"),
+        ("connectivity", ("full", "sparse"), "all connections, or those of the trees, which is faster"),
     ):
         parser.add_argument(
             f"--{name}", choices=choices, default=defaults[name], help=f"{text} (default: {defaults[name]})"
         )
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="seed of everything random (default: 0)")
-    parser.add_argument("--jobs", type=int, default=-1, metavar="N", help="threads (default: one a processor)")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="random seed (default: 0)")
+    parser.add_argument("--jobs", type=int, default=-1, metavar="N", help="threads (default: one per processor)")
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Read, fit, test, write, and say how it went."""
+    """Read, fit, test, write, and print the scores."""
     started = time.perf_counter()
     _check_folder(arguments.out)
     table = _without(read_table(arguments.data, arguments.separator), arguments.drop, arguments.target)
     task = _task(arguments, table)
-    learnt, tested = _parts(table, arguments.test, arguments.seed)
-    estimator = _estimator(arguments, task, len(learnt), len(table.columns) - 1)
-    _mention_identifiers(arguments, learnt)
-    remark(arguments, f"growing a forest on {len(learnt)} rows and training its network ...")
-    model = TableModel.learn(learnt, arguments.target, estimator)
+    training, test = _train_test_split(table, arguments.test, arguments.seed)
+    estimator = _estimator(arguments, task, len(training), len(table.columns) - 1)
+    _log_identifiers(arguments, training)
+    log(arguments, f"fitting a forest and its network to {len(training)} rows ...")
+    model = TableModel.learn(training, arguments.target, estimator)
     scores = {"validation": validation_scores(estimator)}
-    if tested is not None:
-        X, y = model.encode(tested), read_target(tested[arguments.target], task)
-        scores["test"] = scores_on(estimator.forest_, X, y), scores_on(estimator, X, y)
+    if test is not None:
+        scores["test"] = held_out_scores(estimator, model.encode(test), read_target(test[arguments.target], task))
     save(model, arguments.out)
-    seconds = time.perf_counter() - started
-    emit(
-        arguments,
-        _summary(arguments, model, task, scores, len(table), seconds),
-        _facts(model, task, scores, len(table), seconds),
-    )
+    facts = {
+        "task": task,
+        "target": model.target,
+        "rows": len(table),
+        "columns": [{"name": column.name, "categories": column.categories} for column in model.columns],
+        "stacking_weights": estimator.stacking_weights_,
+        "scores": scores,
+        "seconds": time.perf_counter() - started,
+    }
+    emit(arguments, _summary(arguments, model, facts, scores), facts)
 
 
 def _check_folder(path: str) -> None:
-    """Find out before the work, not after it, that there is no place for the result."""
+    """Refuse an output path that cannot be written before the fit, not after it."""
     folder = Path(path).resolve().parent
     if not folder.is_dir():
-        raise TableError(f"there is no folder {str(folder)!r} to write to: create it, or choose another --out")
+        raise TableError(f"the folder {str(folder)!r} does not exist: create it, or choose another --out")
     if Path(path).is_dir():
-        raise TableError(f"{path!r} is a folder: name a file with --out")
+        raise TableError(f"{path!r} is a folder: set --out to a file")
 
 
 def _without(table: "pandas.DataFrame", drop: list[str], target: str) -> "pandas.DataFrame":
@@ -127,34 +128,34 @@ def _task(arguments: argparse.Namespace, table: "pandas.DataFrame") -> Task:
         return arguments.task
     task, reason = guess_task(table[arguments.target])
     other = "regression" if task == "classification" else "classification"
-    remark(arguments, f"task: {task}, because {reason} (--task {other} for the other)")
+    log(arguments, f"task: {task}, because {reason} (override with --task {other})")
     return task
 
 
-def _mention_identifiers(arguments: argparse.Namespace, table: "pandas.DataFrame") -> None:
-    """Point at columns whose texts can tell nothing about other rows, because hardly any comes twice."""
+def _log_identifiers(arguments: argparse.Namespace, table: "pandas.DataFrame") -> None:
+    """Mention string columns with hardly any repeated value: they do not generalise to other rows."""
     for name in table.columns:
         values = table[name].dropna()
-        if name != arguments.target and len(values) > _MANY and values.dtype.kind not in "biuf":
+        if name != arguments.target and len(values) > _IDENTIFIER_ROWS and values.dtype.kind not in "biuf":
             column = Column.learn(values)
             if column.categories is not None and len(column.categories) > 0.9 * len(values):
-                remark(
+                log(
                     arguments,
-                    f"column {name!r} has a text of its own in almost every row: --drop {name!r} if it is a name",
+                    f"column {name!r} has a different string in almost every row: --drop {name!r} if it is an identifier",
                 )
 
 
-def _parts(
-    table: "pandas.DataFrame", share: float | None, seed: int
+def _train_test_split(
+    table: "pandas.DataFrame", fraction: float | None, seed: int
 ) -> tuple["pandas.DataFrame", "pandas.DataFrame | None"]:
-    """Return the rows to learn from, and those for the test, if any."""
-    if share is None:
+    """Return the training rows, and the test rows, if any."""
+    if fraction is None:
         return table, None
-    n_tested = max(round(share * len(table)), 1)
-    if n_tested >= len(table):
-        raise TableError(f"--test must leave rows to learn from, and {share:g} of {len(table)} rows is all of them")
+    n_test = max(round(fraction * len(table)), 1)
+    if n_test >= len(table):
+        raise TableError(f"--test must leave training rows, and {fraction:g} of {len(table)} rows is all of them")
     shuffled = table.sample(frac=1.0, random_state=seed)
-    return shuffled[n_tested:], shuffled[:n_tested]
+    return shuffled[n_test:], shuffled[:n_test]
 
 
 def _estimator(arguments: argparse.Namespace, task: Task, n_rows: int, n_columns: int) -> Any:
@@ -165,8 +166,7 @@ def _estimator(arguments: argparse.Namespace, task: Task, n_rows: int, n_columns
     validation: dict[str, Any] = {"validation": arguments.validation}
     if isinstance(arguments.validation, float):
         validation = {"validation": "fraction", "validation_fraction": arguments.validation}
-    kind = NeuralForestClassifier if is_classifier else NeuralForestRegressor
-    return kind(
+    return (NeuralForestClassifier if is_classifier else NeuralForestRegressor)(
         forest,
         training=arguments.training,
         connectivity=arguments.connectivity,
@@ -179,51 +179,33 @@ def _estimator(arguments: argparse.Namespace, task: Task, n_rows: int, n_columns
 
 
 def _summary(
-    arguments: argparse.Namespace,
-    model: TableModel,
-    task: Task,
-    scores: dict[str, tuple[Scores, Scores]],
-    n_rows: int,
-    seconds: float,
+    arguments: argparse.Namespace, model: TableModel, facts: dict[str, Any], scores: dict[str, dict[str, Scores]]
 ) -> str:
-    texts = [column.name for column in model.columns if column.categories is not None]
+    strings = [column.name for column in model.columns if column.categories is not None]
     lines = [
-        f"{arguments.out}: {task} of {model.target!r}, {n_rows} rows, {len(model.columns)} columns, {seconds:.1f} s",
-        *([f"columns of texts, encoded in alphabetical order: {listed(texts)}"] if texts else []),
-        "on validation rows, which neither learnt from, and which had a part in choosing:",
-        comparison(*scores["validation"]),
+        f"{arguments.out}: {facts['task']} of {model.target!r}, {facts['rows']} rows, {len(model.columns)} columns, "
+        f"{facts['seconds']:.1f} s",
+        *([f"string columns, encoded in alphabetical order: {listed(strings)}"] if strings else []),
+        outcome(model.model.network_),
+        "validation score (used for model selection):",
+        comparison_table(scores["validation"]),
     ]
-    if model.model.network_.hard.all() and not model.model.network_.base_models:
-        lines.append("no network was better there, so the model predicts what the forest predicts")
     if "test" in scores:
-        lines += ["on test rows, which had no part in the model:", comparison(*scores["test"])]
+        lines += ["test score (held-out rows):", comparison_table(scores["test"])]
     return "\n".join(lines)
-
-
-def _facts(
-    model: TableModel, task: Task, scores: dict[str, tuple[Scores, Scores]], n_rows: int, seconds: float
-) -> dict[str, Any]:
-    return {
-        "task": task,
-        "target": model.target,
-        "rows": n_rows,
-        "columns": [{"name": column.name, "categories": column.categories} for column in model.columns],
-        "scores": {part: {"forest": forest, "network": network} for part, (forest, network) in scores.items()},
-        "seconds": seconds,
-    }
 
 
 def _fraction(text: str) -> float:
     try:
-        share = float(text)
+        fraction = float(text)
     except ValueError:
-        share = math.nan
-    if not 0 < share < 1:
-        raise argparse.ArgumentTypeError(f"must be a share between 0 and 1, like 0.2, got {text!r}")
-    return share
+        fraction = math.nan
+    if not 0 < fraction < 1:
+        raise argparse.ArgumentTypeError(f"must be a fraction between 0 and 1, like 0.2, got {text!r}")
+    return fraction
 
 
 def _positive(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"must be a whole number of at least 1, got {text!r}")
+        raise argparse.ArgumentTypeError(f"must be an integer of at least 1, got {text!r}")
     return int(text)

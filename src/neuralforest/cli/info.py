@@ -1,22 +1,29 @@
-"""neuralforest info: what a model file holds."""
+"""neuralforest info: the content of a model file."""
 
 import argparse
 import os
 from typing import Any
 
 from neuralforest.cli._output import add_json_argument, emit
-from neuralforest.cli._scores import comparison, validation_scores
+from neuralforest.cli._scores import comparison_table, improved_trees, validation_scores, weights_text
 from neuralforest.network import ForestNetwork
 from neuralforest.persistence import load
-from neuralforest.tables import Column, TableModel, listed
+from neuralforest.tables import TableModel, listed
 
-HELP = "say what a model file holds"
+HELP = "describe a model file"
 EXAMPLES = """  neuralforest info houses.nforest
   neuralforest info houses.nforest --json"""
 
+_TEXT = {
+    "classes": lambda labels: listed(labels, most=10),
+    "contrast": lambda pair: " and ".join(map(str, pair)),
+    "stacking_weights": weights_text,
+}
+"""How entries are shown, where not as they are."""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Describe the command's arguments."""
+    """Add the arguments of the command."""
     parser.add_argument("model", help="model file")
     add_json_argument(parser)
 
@@ -28,7 +35,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def describe(model: Any) -> dict[str, Any]:
-    """Return what there is to say about a model, as plain values."""
+    """Return the description of a model as plain values."""
     table = model if isinstance(model, TableModel) else None
     inner = table.model if table is not None else model
     network = inner if isinstance(inner, ForestNetwork) else inner.network_
@@ -46,41 +53,31 @@ def describe(model: Any) -> dict[str, Any]:
         "training": None if soft is None else soft.training,
         "connectivity": None if soft is None else soft.connectivity,
         "contrast": None if soft is None else list(soft.contrast),
-        "trees kept as they were": int(network.hard.sum()) if network.n_subnetworks == e.n_trees else None,
-        "beside them": [f"{each} ({each.share:.4f})" for each in network.base_models] or None,
-        "columns": None if table is None else [_column(column) for column in table.columns],
+        "improved_trees": None if soft is None else improved_trees(network),
+        "stacking_weights": network.stacking_weights if network.base_models else None,
+        "columns": None
+        if table is None
+        else [{"name": column.name, "categories": column.categories} for column in table.columns],
         "scores": None,
     }
     if not isinstance(inner, ForestNetwork):
-        forest, trained = validation_scores(inner)
-        facts |= {"epochs": inner.history_.n_epochs, "scores": {"forest": forest, "network": trained}}
+        facts |= {"epochs": inner.history_.n_epochs, "scores": {"validation": validation_scores(inner)}}
     return facts
 
 
-def _column(column: Column) -> dict[str, Any]:
-    return {"name": column.name, "categories": None if column.categories is None else list(column.categories)}
-
-
 def _as_text(facts: dict[str, Any]) -> str:
-    rows = []
-    for name, value in facts.items():
-        if value is None or name in ("columns", "scores"):
-            continue
-        shown = (
-            listed(value, most=10)
-            if name == "classes"
-            else " and ".join(map(str, value))
-            if type(value) is list
-            else value
-        )
-        rows.append([name, str(shown)])
-    width = max(len(name) for name, _ in rows)
-    lines = [f"  {name.ljust(width)}  {value}" for name, value in rows]
+    shown = {
+        name.replace("_", " "): str(_TEXT.get(name, str)(value))
+        for name, value in facts.items()
+        if value is not None and name not in ("columns", "scores")
+    }
+    width = max(map(len, shown))
+    lines = [f"  {name.ljust(width)}  {value}" for name, value in shown.items()]
     if facts["columns"] is not None:
         lines.append("columns:")
         for column in facts["columns"]:
-            kind = "numbers" if column["categories"] is None else f"texts: {listed(column['categories'])}"
+            kind = "numbers" if column["categories"] is None else f"strings: {listed(column['categories'])}"
             lines.append(f"  {column['name']}: {kind}")
     if facts["scores"] is not None:
-        lines += ["on validation rows:", comparison(facts["scores"]["forest"], facts["scores"]["network"])]
+        lines += ["validation score (used for model selection):", comparison_table(facts["scores"]["validation"])]
     return "\n".join(lines)

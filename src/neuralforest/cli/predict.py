@@ -1,4 +1,4 @@
-"""neuralforest predict: from a model file and a table to predictions."""
+"""neuralforest predict: the predictions of a model file for a table."""
 
 import argparse
 import csv
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from numpy.typing import NDArray
 
-from neuralforest.cli._output import add_json_argument, emit, remark
+from neuralforest.cli._output import add_json_argument, emit, log
 from neuralforest.cli._tables import add_table_arguments, read_table
 from neuralforest.exceptions import TableError
 from neuralforest.persistence import load
@@ -16,17 +16,17 @@ from neuralforest.tables import Column, TableModel, listed
 if TYPE_CHECKING:
     import pandas
 
-HELP = "predict each row of a table with a model file"
+HELP = "predict the rows of a table with a model file"
 EXAMPLES = """  neuralforest predict houses.nforest new.csv > predictions.csv
   neuralforest predict income.nforest new.parquet --proba --out predictions.csv"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Describe the command's arguments."""
+    """Add the arguments of the command."""
     parser.add_argument("model", help="model file")
     add_table_arguments(parser)
-    parser.add_argument("--out", metavar="FILE", help="CSV file to write (default: the standard output)")
-    parser.add_argument("--proba", action="store_true", help="add the probability of each class")
+    parser.add_argument("--out", metavar="FILE", help="CSV file to write (default: standard output)")
+    parser.add_argument("--proba", action="store_true", help="add class probabilities")
     add_json_argument(parser)
 
 
@@ -35,11 +35,11 @@ def run(arguments: argparse.Namespace) -> None:
     model = load(arguments.model)
     network = _network(model)
     if arguments.proba and network.classes is None:
-        raise TableError("--proba needs a model of classes, and this one predicts a number: leave --proba out")
+        raise TableError("--proba needs a classifier, and this model is a regressor: omit --proba")
     table = read_table(arguments.data, arguments.separator)
     model = as_table_model(model, table)
     columns = _predictions(model, table, arguments.proba)
-    _mention_columns(arguments, model, table)
+    _log_ignored_columns(arguments, model, table)
     if arguments.json and arguments.out is None:
         emit(
             arguments,
@@ -60,30 +60,30 @@ def _network(model: Any) -> Any:
 
 
 def as_table_model(model: Any, table: "pandas.DataFrame") -> TableModel:
-    """Return a model with columns: its own, those named by its features, or else those of the table, in their order."""
+    """Return a model with columns: its own, those of its feature names, or those of the table in their order."""
     if isinstance(model, TableModel):
         return model
     network = _network(model)
     names = getattr(model, "feature_names_in_", network.ensemble.feature_names)
     if names is None:
         names = list(table.columns)
-        if len(names) != network.ensemble.n_features:
+        if len(names) != network.n_features:
             raise TableError(
-                f"the model knows its {network.ensemble.n_features} columns by their order only, and the table has "
-                f"{len(names)}: {listed(names)}: leave the others out"
+                f"the model has no feature names, so the table must have its {network.n_features} columns in order, "
+                f"got {len(names)}: {listed(names)}: drop the others"
             )
     return TableModel(tuple(Column(str(name)) for name in names), None, model)
 
 
-def _mention_columns(arguments: argparse.Namespace, model: TableModel, table: "pandas.DataFrame") -> None:
+def _log_ignored_columns(arguments: argparse.Namespace, model: TableModel, table: "pandas.DataFrame") -> None:
     known = {column.name for column in model.columns}
     extra = [name for name in table.columns if name not in known and name != model.target]
     if extra:
-        remark(arguments, f"not used, because the model does not know them: columns {listed(extra)}")
+        log(arguments, f"columns that the model was not fitted on are ignored: {listed(extra)}")
 
 
 def _predictions(model: TableModel, table: "pandas.DataFrame", proba: bool) -> dict[str, NDArray[Any]]:
-    """Return the columns of the answer, by their names."""
+    """Return the columns of the result by name."""
     if proba:
         probabilities, labels = model.predict_proba(table), _network(model).classes
         columns = {"prediction": labels[probabilities.argmax(axis=1)]}

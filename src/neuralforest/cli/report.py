@@ -1,4 +1,4 @@
-"""neuralforest report: from a model file and a table to one HTML page with scores and pictures."""
+"""neuralforest report: one HTML page with the scores of a model file on a table, and plots."""
 
 import argparse
 from typing import TYPE_CHECKING, Any
@@ -17,47 +17,47 @@ from neuralforest.tables import TableModel, column_of, read_target
 if TYPE_CHECKING:
     import pandas
 
-HELP = "write an HTML page with the scores of a model on a table, and pictures of it"
+HELP = "write an HTML report with the scores of a model on a table, and plots"
 EXAMPLES = """  neuralforest report houses.nforest new.csv --out houses.html
   neuralforest report model.nforest data.parquet --target price"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Describe the command's arguments."""
+    """Add the arguments of the command."""
     parser.add_argument("model", help="model file")
     add_table_arguments(parser)
-    parser.add_argument("--out", default="report.html", metavar="FILE", help="page to write (default: report.html)")
+    parser.add_argument("--out", default="report.html", metavar="FILE", help="HTML file to write (default: report.html)")
     parser.add_argument(
-        "--target", metavar="NAME", help="column with the true values (default: the one that the model was fitted to)"
+        "--target", metavar="NAME", help="column with the true values (default: the target of the fit)"
     )
     add_json_argument(parser)
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Load, read, write the page."""
+    """Load, read, write the report."""
     from neuralforest.report import write_report
 
     model = load(arguments.model)
     if isinstance(getattr(model, "model", model), ForestNetwork):
         raise UnsupportedModelError(
-            f"{arguments.model!r} holds a network without its training, and a report tells of training: name a file "
-            "that 'neuralforest fit' wrote, or nf.save of an estimator"
+            f"{arguments.model!r} holds a network without its training history, which a report needs: use a file that "
+            "'neuralforest fit' wrote, or nf.save for an estimator"
         )
     table = read_table(arguments.data, arguments.separator)
     target = arguments.target or getattr(model, "target", None)
     if target is None:
-        raise TableError(f"{arguments.model!r} does not know the name of its target: say it with --target")
+        raise TableError(f"{arguments.model!r} does not hold the name of its target: set --target")
     values = column_of(table, target)
     model = as_table_model(model, table.drop(columns=[target]))
     if target in [column.name for column in model.columns]:
-        raise TableError(f"the target must not be among the columns that the model looks at, got {target!r}")
-    X, y = model.encode(table), _truth(model, values)
+        raise TableError(f"the target must not be among the features of the model, got {target!r}")
+    X, y = model.encode(table), _true_values(model, values)
     write_report(model.model, X, y, arguments.out, [column.name for column in model.columns])
-    emit(arguments, f"{arguments.out}: a page about {len(X)} rows", {"rows": len(X), "out": arguments.out})
+    emit(arguments, f"{arguments.out}: report on {len(X)} rows", {"rows": len(X), "out": arguments.out})
 
 
-def _truth(model: TableModel, values: "pandas.Series") -> NDArray[Any]:
-    """Return the target as the model was fitted to it; labels are texts where the model's are, numbers or not."""
+def _true_values(model: TableModel, values: "pandas.Series") -> NDArray[Any]:
+    """Return the target; labels are strings where those of the model are."""
     classes = model.model.network_.classes
     if classes is None:
         return read_target(values, "regression")

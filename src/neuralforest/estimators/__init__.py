@@ -12,7 +12,7 @@ __all__ = ["PAPER_SETTINGS", "NeuralForestClassifier", "NeuralForestRegressor"]
 
 
 class _PaperSettings(Mapping[str, Any]):
-    """The paper's experiment as parameters; every look at `forest` gives a new one, which its reader may change."""
+    """The paper's experiment as parameters; every access to `forest` returns a new one, which may be changed."""
 
     _SETTINGS = {  # noqa: RUF012
         "forest": None,
@@ -44,5 +44,5 @@ class _PaperSettings(Mapping[str, Any]):
 
 PAPER_SETTINGS = _PaperSettings()
 """The paper's experiment: the forest of its authors, their training, raw units. With 75% of the rows given to `fit`,
-the network learns from 50% and is judged on 25%. Choose `training` and `connectivity` for NRF1 or NRF2, sparse or full.
+the network is trained on 50% and validated on 25%. Choose `training` and `connectivity` for NRF1 or NRF2, sparse or full.
 """

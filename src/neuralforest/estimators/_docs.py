@@ -1,5 +1,6 @@
 """The parameters and attributes that both estimators share, described once."""
 
+import inspect
 from typing import TypeVar
 
 Class = TypeVar("Class", bound=type)
@@ -10,10 +11,10 @@ Parameters
 forest : estimator, optional
     Any tree ensemble that :func:`neuralforest.convert` takes. Unfitted, it is cloned and grown inside, on rows that
     exclude the validation rows; its parameters are reached by nested names, as in ``forest__max_depth``. Fitted, it is
-    used as it is, and it is the caller's business that it has not seen the validation rows; because cloning (in
-    GridSearchCV, say) makes a fitted forest an unfitted one, wrap it in ``sklearn.frozen.FrozenEstimator`` there. None
-    grows 60 to 8 trees (of classes 60 to 20), the fewer the more rows, of many features up to 30; each on four fifths
-    of the rows, of over 500 on nine tenths, with 16 to 96 leaves.
+    used as it is, and must not have been fitted on the validation rows; because cloning (in GridSearchCV, say) makes a
+    fitted forest an unfitted one, wrap it in ``sklearn.frozen.FrozenEstimator`` there. None grows 8 to 60 trees (20 to
+    60 for classification), decreasing with n_samples, at least 30 for many features; each on 80% of the rows, or 90% of
+    more than 500, with 16 to 96 leaves.
 {class_weight}training : {{"independent", "joint"}}
     Whether each tree becomes a network that is trained alone, or all trees become one network. Boosted trees need
     "joint".
@@ -22,32 +23,29 @@ connectivity : {{"full", "sparse"}}
 contrast : pair of floats, or sequence of pairs
     Slopes of the activations of splits and leaves: the larger, the nearer to the trees. Of several pairs the best on
     validation is kept.
-contrast_unit : {{"cell", "feature"}}
-    The distance that the contrast of a split is measured in: the spread of its feature among the rows that reach the
-    split, or among all rows.
+contrast_unit : {{"node", "feature"}}
+    The unit of a split's contrast: the spread of its feature among the rows that reach the node, or among all rows.
 learning_rate : float or three floats
     Step size of Adam; three for the layers of splits, leaves and output.
-schedule : {{"cycles", "one_cycle", "cosine", "constant"}}
-    The learning rate over the epochs. "cycles" are up to five of them, each longer than the one before, and training
-    ends when two of them bring nothing: where there is much noise, after a sixth of the epochs. "one_cycle" ends after
-    two fifths of them or later where it has learnt the noise by heart.
+schedule : {{"cyclic", "one_cycle", "cosine", "constant"}}
+    The learning rate over the epochs. "cyclic" has up to five cycles of growing length and ends when two of them bring
+    no improvement. "one_cycle" ends after 40% of the epochs or later where the network overfits.
 batch_size : int
 max_epochs : int or "auto"
-    Passes over the rows, at most; "auto" makes 3,800 steps, or where rows are few up to 6,000, in 5 to 400 epochs.
-companion : {{"auto", None}}
-    "auto" puts others beside the network of the default forest, which are not trained, and gives each the share of the
-    prediction that is best on rows it has not seen, often none: deep trees, boosted trees and, for numbers, a linear
-    function, or a careful one where others say more than they know. A forest that was given stays alone, as do several
-    targets, weights and other losses than the usual, and a fit that a callback or Ctrl-C ended. Companions stay as they
-    are in `partial_fit`, but for a line that stands in for a network which knows nothing: for a stream of new rows,
-    None is better, which turns them off.
+    Maximum number of passes over the rows; "auto" makes 3,800 to 6,000 steps, in 5 to 400 epochs.
+stacking : {{"auto", None}}
+    "auto" blends the predictions of base models (extra trees, gradient boosting and, for regression, ridge) with those
+    of the network of the default forest. The weights are fitted on held-out predictions and are often 0; where there is
+    no detectable signal, a combination forecast is blended in. Nothing is stacked with a given forest, several targets,
+    sample weights, other losses than the default, or after an interrupted fit. None is the network alone: better for a
+    stream of new rows, because `partial_fit` does not update base models.
 weight_decay : float
     Pull towards the weights that the trees gave.
 loss : {losses}
 loss_parameter : float, optional
     {loss_parameter}
 validation : {{"auto", "oob", "fraction"}}
-    What judges the network: each tree's out-of-bag rows, which wastes no row, or rows held out from forest and network.
+    Validation rows: each tree's out-of-bag rows, so that every row is used for training, or rows held out from both.
     "auto" takes out-of-bag rows where there are any and training is independent. Ignored when `fit` is given X_val.
 validation_fraction : float
     Share of the rows that is held out.
@@ -57,10 +55,10 @@ standardize : bool
     Measure features{targets} in units of their spread; False keeps the raw units of the paper.{relevance}
 fold_contrast : bool
     Multiply the weights by the contrasts instead of the activations' arguments, as the paper's authors did.
-bound : float, optional
+weight_bound : float, optional
     C of the theory's bound on the weights, C times the number of leaves; see `neuralforest.theory`.
 warm_start : bool
-    Whether a second call of `fit`, on the same rows, goes on training the network of the first.
+    Whether a second call of `fit`, on the same rows, continues training of the network of the first.
 callback : callable, optional
     Called after every epoch with its number and the history so far; the fit ends, with the best network up to there,
     when it returns True. :class:`neuralforest.ProgressBar` is one.
@@ -84,8 +82,10 @@ history_ : History
 contrast_ : pair of floats
     The contrast that was kept.
 forest_loss_, validation_loss_ : float
-    Loss of forest and network on the validation rows{units}, as of the last `fit`. Out-of-bag, a row judges networks
-    as of epochs that it had no part in choosing, which `network_` itself is not.
+    Loss of the forest and of the model on the validation rows{units}, as of the last `fit`. Out-of-bag, the estimate is
+    cross-fitted: a row evaluates networks of epochs that it had no part in selecting.
+stacking_weights_ : dict
+    Weights of the network and of the base models, such as ``{{"network": 0.52, "gradient_boosting": 0.48}}``.
 feature_importances_ : array (features,)
     Of the trained network; see :func:`neuralforest.network.importance.feature_importances`.
 n_features_in_ : int
@@ -98,7 +98,7 @@ _CLASS_WEIGHT = """class_weight : dict, "balanced" or None
 """
 
 _RELEVANCE = """ With full
-    connectivity, features of a forest whose splits say little of validation rows are made smaller, and learn slowly."""
+    connectivity, each feature is scaled by the share of held-out variance that its splits explain."""
 
 
 def with_parameters(cls: Class) -> Class:
@@ -114,7 +114,8 @@ def with_parameters(cls: Class) -> Class:
     )
     if classifier:
         text = text.rstrip() + "\nclasses_ : array (classes,)\n    Labels.\n"
-    indented = "\n".join("    " + line if line else line for line in text.splitlines())
-    head, examples = (cls.__doc__ or "").split("\n    Examples\n", 1)
-    cls.__doc__ = f"{head.rstrip()}\n{indented}\n\n    Examples\n{examples}"
+    if cls.__doc__ is None:  # python -OO
+        return cls
+    head, _, examples = inspect.cleandoc(cls.__doc__).partition("\nExamples\n")
+    cls.__doc__ = f"{head.rstrip()}\n{text}\n\nExamples\n{examples}"
     return cls

@@ -10,12 +10,12 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
 from neuralforest.estimators import forests
-from neuralforest.estimators._base import Contrast, NeuralForest
+from neuralforest.estimators._base import NeuralForest
 from neuralforest.estimators._docs import with_parameters
+from neuralforest.estimators.parameters import Contrast
 from neuralforest.exceptions import InvalidParameterError
 from neuralforest.network import ForestNetwork
-from neuralforest.training import Checkpoint
-from neuralforest.training.loop import Callback
+from neuralforest.training import Callback, Checkpoint
 
 
 def _has_scores(estimator: "NeuralForestClassifier") -> bool:
@@ -26,7 +26,7 @@ def _has_scores(estimator: "NeuralForestClassifier") -> bool:
 
 @with_parameters
 class NeuralForestClassifier(ClassifierMixin, NeuralForest):
-    """A random forest classifier that is rewritten as a neural network and trained on.
+    """A random forest classifier, rewritten as a neural network and trained further.
 
     It starts as exactly the forest, is softened, trained by gradient descent on the log loss, and is never worse than
     the forest on validation rows.
@@ -53,12 +53,12 @@ class NeuralForestClassifier(ClassifierMixin, NeuralForest):
         training: str = "independent",
         connectivity: str = "full",
         contrast: Contrast = (1.0, 0.7),
-        contrast_unit: str = "cell",
+        contrast_unit: str = "node",
         learning_rate: float | tuple[float, float, float] = 0.008,
-        schedule: str = "cycles",
+        schedule: str = "cyclic",
         batch_size: int = 32,
         max_epochs: int | str = "auto",
-        companion: str | None = "auto",
+        stacking: str | None = "auto",
         weight_decay: float = 0.0,
         loss: str = "auto",
         loss_parameter: float | None = None,
@@ -67,7 +67,7 @@ class NeuralForestClassifier(ClassifierMixin, NeuralForest):
         n_iter_no_change: int | None = None,
         standardize: bool = True,
         fold_contrast: bool = False,
-        bound: float | None = None,
+        weight_bound: float | None = None,
         warm_start: bool = False,
         callback: Callback | None = None,
         checkpoint: Checkpoint | None = None,
@@ -85,7 +85,7 @@ class NeuralForestClassifier(ClassifierMixin, NeuralForest):
             schedule=schedule,
             batch_size=batch_size,
             max_epochs=max_epochs,
-            companion=companion,
+            stacking=stacking,
             weight_decay=weight_decay,
             loss=loss,
             loss_parameter=loss_parameter,
@@ -94,7 +94,7 @@ class NeuralForestClassifier(ClassifierMixin, NeuralForest):
             n_iter_no_change=n_iter_no_change,
             standardize=standardize,
             fold_contrast=fold_contrast,
-            bound=bound,
+            weight_bound=weight_bound,
             warm_start=warm_start,
             callback=callback,
             checkpoint=checkpoint,
@@ -112,18 +112,18 @@ class NeuralForestClassifier(ClassifierMixin, NeuralForest):
         sample_weight: ArrayLike | None = None,
         n_epochs: int = 1,
     ) -> Self:
-        """Go on training the network on new rows; the forest stays as it is.
+        """Continue training of the network on new rows; forest and base models stay as they are.
 
-        A tree that was kept as it was, because its network was no better, is trained along, and gives way to its
-        network once that is the better one on the new rows. `history_` becomes that of this call; validation scores
-        stay those of `fit`. When nothing has been fitted yet, this is `fit`.
+        A subnetwork that fell back to its tree is trained, too, and replaces the tree once it is better on the new
+        rows. `history_` becomes that of this call; validation scores stay those of `fit`. On an unfitted estimator,
+        this is `fit`.
 
         Parameters
         ----------
         X, y, sample_weight
             As in `fit`.
         classes : array-like, optional
-            All labels there are. The forest knows those of the first call only, so there may be no others.
+            All labels. They must be those of the first call, which the forest was fitted on.
         n_epochs : int
             Passes over the rows.
 
@@ -135,7 +135,7 @@ class NeuralForestClassifier(ClassifierMixin, NeuralForest):
             known = self.classes_ if hasattr(self, "network_") else np.unique(np.asarray(y))
             if not np.array_equal(np.unique(np.asarray(classes)), known):
                 raise InvalidParameterError(
-                    f"classes must be those that the forest knows or will know, {known.tolist()}, got "
+                    f"classes must be those of the rows of the first call, {known.tolist()}, got "
                     f"{np.unique(np.asarray(classes)).tolist()}: begin with rows of all classes"
                 )
         return super().partial_fit(X, y, sample_weight, n_epochs)
@@ -143,7 +143,7 @@ class NeuralForestClassifier(ClassifierMixin, NeuralForest):
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """Return the probability of each class, (rows, classes), in the order of `classes_`."""
         network, X = self._network_and_rows(X)
-        return network.predict_proba(X, self.n_jobs)
+        return network.prediction(X, self.n_jobs)
 
     def predict_log_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """Return the logarithm of the probability of each class, (rows, classes)."""
@@ -153,13 +153,13 @@ class NeuralForestClassifier(ClassifierMixin, NeuralForest):
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Return the most probable label for each row, (rows,)."""
         network, X = self._network_and_rows(X)
-        return network.predict(X, self.n_jobs)
+        return network.predict_checked(X, self.n_jobs)
 
     @available_if(_has_scores)  # type: ignore[untyped-decorator]
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
         """Return the scores of a boosted source: log-odds (rows,), or one score a class, (rows, classes)."""
         network, X = self._network_and_rows(X)
-        scores = network.output(X, self.n_jobs)
+        scores = network.stacked_output(X, self.n_jobs)
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
     def _check_target(self, y: NDArray[Any], reset: bool) -> NDArray[Any]:
@@ -171,7 +171,7 @@ class NeuralForestClassifier(ClassifierMixin, NeuralForest):
         unknown = np.setdiff1d(y, self.classes_)
         if len(unknown):
             raise InvalidParameterError(
-                f"y must hold only the classes that the forest knows, {self.classes_.tolist()}, got "
+                f"y must hold only the classes that the forest was fitted on, {self.classes_.tolist()}, got "
                 f"{unknown.tolist()} too: fit anew to add classes"
             )
         return y

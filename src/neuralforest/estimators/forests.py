@@ -1,4 +1,4 @@
-"""The forest under an estimator: ours when none is given, how it is grown, and which rows its trees have not seen."""
+"""The forest under an estimator: ours when none is given, how it is grown, and which rows are out-of-bag."""
 
 from typing import Any
 
@@ -13,18 +13,19 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from neuralforest.estimators.rows import Table
+from neuralforest.base_models.extra_trees import max_samples
+from neuralforest.estimators.rows import FitRows
 from neuralforest.exceptions import InvalidParameterError
 
 
 def default_forest(classifier: bool, n_rows: int, n_features: int, bootstrap: bool = False) -> BaseEstimator:
     """Return the forest that is grown when the user gives none.
 
-    Each tree's network learns from the rows that the tree has seen, and the others judge it. The number of leaves grows
-    with the square root of the number of rows, as the theory allows, up to what can be trained in seconds. Of networks
-    that are trained for long, few are enough, unless there are few rows to judge them. Many features need more leaves,
-    and more trees, which differ more by them. A third of the features is tried at every split where there are many; it
-    makes the trees differ, and the networks gain more than the trees lose.
+    Each tree's network is trained on the rows of the tree and validated on the others. The number of leaves grows with
+    the square root of the number of rows, as the theory allows, up to what can be trained in seconds. Few trees are
+    enough for networks that are trained for long, unless there are few validation rows. Many features need more leaves
+    and more trees. Where there are many, a third of the features is tried at every split: the trees get less
+    correlated, and the networks gain more than the trees lose.
 
     Parameters
     ----------
@@ -35,7 +36,7 @@ def default_forest(classifier: bool, n_rows: int, n_features: int, bootstrap: bo
     wanted = (50_000 if classifier else 10_000) / n_rows
     fewest = np.clip(n_features, 20, 30) if classifier else np.clip(2 * n_features / 3, 8, 30)
     n_trees = int(np.clip(wanted, fewest, 60))
-    share, n_leaves = subsample(n_rows), min(3 * np.sqrt(n_rows), max(64, n_rows / 100, n_features))
+    fraction, n_leaves = max_samples(n_rows), min(3 * np.sqrt(n_rows), max(64, n_rows / 100, n_features))
     shape: dict[str, Any] = {
         "max_leaf_nodes": int(np.clip(n_leaves, 16, 96)),
         "max_features": 1 / 3 if n_features >= 6 else 1.0,
@@ -43,22 +44,17 @@ def default_forest(classifier: bool, n_rows: int, n_features: int, bootstrap: bo
     if bootstrap:
         return (RandomForestClassifier if classifier else RandomForestRegressor)(n_trees, **shape)
     if classifier:
-        return BaggingClassifier(DecisionTreeClassifier(**shape), n_trees, max_samples=share, bootstrap=False)
-    return BaggingRegressor(DecisionTreeRegressor(**shape), n_trees, max_samples=share, bootstrap=False)
+        return BaggingClassifier(DecisionTreeClassifier(**shape), n_trees, max_samples=fraction, bootstrap=False)
+    return BaggingRegressor(DecisionTreeRegressor(**shape), n_trees, max_samples=fraction, bootstrap=False)
 
 
-def can_be_bagged(table: Table) -> bool:
+def can_be_bagged(table: FitRows) -> bool:
     """Return whether bagged trees can be grown on rows: they take no weights, and one target."""
     return table.forest_weight is None and table.target.ndim == 1
 
 
-def subsample(n_rows: int) -> float:
-    """Return the share of the rows that a tree of ours is grown on; of few rows, more must be left to judge it."""
-    return 0.8 if n_rows <= 500 else 0.9
-
-
 def source_of(forest: Any, classifier: bool) -> Any:
-    """Return the forest that a user gave, without its ice, or refuse it."""
+    """Return the forest that a user gave, unwrapped from FrozenEstimator, or refuse it."""
     forest = forest.estimator if isinstance(forest, FrozenEstimator) else forest
     kind = "classifier" if classifier else "regressor"
     if isinstance(forest, type):
@@ -74,7 +70,7 @@ def source_of(forest: Any, classifier: bool) -> Any:
 
 
 def tags_of(forest: Any, classifier: bool) -> Tags:
-    """Return what a forest takes; for a model that says nothing, what a random forest takes."""
+    """Return what a forest takes; for a model without tags, what a random forest takes."""
     return get_tags(forest if _is_estimator(forest) else default_forest(classifier, 1, 1, bootstrap=True))
 
 
@@ -83,7 +79,7 @@ def _is_estimator(forest: Any) -> bool:
 
 
 def is_fitted(forest: Any) -> bool:
-    """Return whether a forest has been fitted; a model that scikit-learn does not know can only be fitted."""
+    """Return whether a forest has been fitted; a model that is no scikit-learn estimator can only be fitted."""
     if forest is None or not _is_estimator(forest):
         return forest is not None
     try:
@@ -103,7 +99,7 @@ def prepare_forest(forest: Any, seed: int, n_jobs: int | None) -> Any:
     return forest
 
 
-def grow(forest: Any, table: Table, rows: NDArray[np.int64], names: NDArray[Any] | None) -> None:
+def grow(forest: Any, table: FitRows, rows: NDArray[np.int64], names: NDArray[Any] | None) -> None:
     """Fit the forest on some rows; weights are passed on where there are any, and the names of the features too."""
     weights = {}
     if table.forest_weight is not None:
@@ -119,7 +115,7 @@ def grow(forest: Any, table: Table, rows: NDArray[np.int64], names: NDArray[Any]
 
 
 def has_out_of_bag_rows(forest: Any) -> bool:
-    """Return whether each tree of a forest, fitted or not, leaves rows out that can judge it."""
+    """Return whether each tree of a forest, fitted or not, has out-of-bag rows."""
     if not hasattr(type(forest), "estimators_samples_"):
         return False
     parameters = forest.get_params(deep=False)
@@ -128,15 +124,15 @@ def has_out_of_bag_rows(forest: Any) -> bool:
 
 
 def bag_counts(forest: Any, n_rows: int) -> list[NDArray[np.int64]]:
-    """Return, for every tree, how often it has drawn each row, (rows,); 0 for the rows that it has not seen."""
+    """Return, for every tree, how often it has drawn each row, (rows,); 0 for out-of-bag rows."""
     return [np.bincount(rows, minlength=n_rows) for rows in forest.estimators_samples_]
 
 
 def draws_by_weight(forest: Any) -> bool:
-    """Return whether a fitted forest has drawn its rows by their weights, which then count no second time."""
+    """Return whether a fitted forest has drawn its rows by their weights, so that weights must not be applied again."""
     return getattr(forest, "_sample_weight", None) is not None
 
 
 def n_rows_seen(forest: Any) -> int | None:
-    """Return how many rows a fitted forest was given, where it remembers."""
+    """Return how many rows a fitted forest was given, where that is known."""
     return getattr(forest, "_n_samples", None)

@@ -1,7 +1,7 @@
 """The constructor's parameters: a rule for each, checked before any work is done."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from numbers import Integral, Real
 from typing import Any, get_args
 
@@ -11,12 +11,14 @@ from neuralforest.exceptions import InvalidParameterError
 from neuralforest.training import Checkpoint, TrainingData
 from neuralforest.training.settings import Schedule
 
+Contrast = tuple[float, float] | Sequence[tuple[float, float]]
+
 Rule = tuple[Callable[[Any], bool], str]
 """Whether a value is right, and the words behind "must be"."""
 
 
 def check_parameters(parameters: dict[str, Any], classifier: bool) -> None:
-    """Refuse a parameter outside its range, with a sentence that says which one and what it may be."""
+    """Refuse a parameter outside its range, with a message that names it and its range."""
     rules = _RULES | {"loss": _one_of("auto", "log_loss")} if classifier else _RULES
     for name, (is_right, words) in rules.items():
         if name in parameters and not is_right(parameters[name]):
@@ -95,8 +97,8 @@ _RULES: dict[str, Rule] = {
     "learning_rate": (_is_rate, "a number of at least 0, or three of them, for splits, leaves and output"),
     "schedule": _one_of(*get_args(Schedule)),
     "batch_size": _whole_number(1),
-    "companion": _or_none(_one_of("auto"), "no base_models of the network"),
-    "contrast_unit": _one_of("cell", "feature"),
+    "stacking": _or_none(_one_of("auto"), "the network alone"),
+    "contrast_unit": _one_of("node", "feature"),
     "max_epochs": (
         lambda value: (isinstance(value, str) and value == "auto") or _whole_number(0)[0](value),
         "a whole number of at least 0, or 'auto'",
@@ -110,7 +112,7 @@ _RULES: dict[str, Rule] = {
     "n_iter_no_change": _or_none(_whole_number(1), "training to the last epoch"),
     "standardize": _BOOLEAN,
     "fold_contrast": _BOOLEAN,
-    "bound": _or_none(_number_above(0), "no bound"),
+    "weight_bound": _or_none(_number_above(0), "no bound"),
     "warm_start": _BOOLEAN,
     "callback": (
         lambda value: value is None or (callable(value) and not isinstance(value, type)),

@@ -10,15 +10,14 @@ from sklearn.utils.validation import column_or_1d
 from neuralforest.estimators import scaling
 from neuralforest.estimators._base import NeuralForest
 from neuralforest.estimators._docs import with_parameters
-from neuralforest.selection.intervals import Residuals
 from neuralforest.network import ForestNetwork
+from neuralforest.selection import OutOfSamplePredictions, Residuals
 from neuralforest.training import TrainingData
-from neuralforest.selection.guard import OutOfSamplePredictions
 
 
 @with_parameters
 class NeuralForestRegressor(RegressorMixin, NeuralForest):
-    """A random forest that is rewritten as a neural network and trained on.
+    """A random forest, rewritten as a neural network and trained further.
 
     It starts as exactly the forest, is softened, trained by gradient descent, and is never worse than the forest on
     validation rows.
@@ -41,7 +40,7 @@ class NeuralForestRegressor(RegressorMixin, NeuralForest):
         return self._predict(network, X)
 
     def _predict(self, network: ForestNetwork, X: NDArray[np.floating]) -> NDArray[np.float64]:
-        prediction = network.predict(X, self.n_jobs)
+        prediction = network.predict_checked(X, self.n_jobs)
         if np.isnan(self._constant).all():
             return prediction
         # a mean of equal numbers may differ from them in the last digit
@@ -51,11 +50,10 @@ class NeuralForestRegressor(RegressorMixin, NeuralForest):
     def predict_quantiles(self, X: ArrayLike, quantiles: ArrayLike = (0.05, 0.95)) -> NDArray[np.float64]:
         """Predict quantiles of the target, for intervals that hold it with a given probability.
 
-        They come from the errors on the validation (or out-of-bag) rows of `fit`, in units of how much the trees
-        disagree there, times how much they disagree about X. An interval holds the target with its probability over all
-        rows together: where few trees judge a row, as in the default forest, intervals are nearly as wide where there
-        is little noise as where there is much. Of few rows, no extreme quantile can be known: 0.05 and 0.95 need 19 or
-        more.
+        They are conformal: the errors on the validation (or out-of-bag) rows of `fit`, in units of the disagreement of
+        the trees there, times the disagreement for X. The coverage is marginal, over all rows together: where few trees
+        predict a validation row, as in the default forest, intervals are almost equally wide where there is little
+        noise and where there is much. Extreme quantiles need rows: 0.05 and 0.95 need 19 or more.
 
         Parameters
         ----------
@@ -92,9 +90,9 @@ class NeuralForestRegressor(RegressorMixin, NeuralForest):
     def _columns(self, network: ForestNetwork, target: NDArray[np.float64]) -> NDArray[np.float64]:
         return target.reshape(len(target), -1)
 
-    def _after_fit(self, data: TrainingData, judged: OutOfSamplePredictions) -> None:
+    def _after_fit(self, data: TrainingData, predictions: OutOfSamplePredictions) -> None:
         self._constant = _constants(data)
-        self._residuals = Residuals.measure(self.network_, data, judged)
+        self._residuals = Residuals.measure(self.network_, data, predictions)
 
     def _after_partial_fit(self, data: TrainingData) -> None:
         self._constant = np.where(_constants(data) == self._constant, self._constant, np.nan)

@@ -1,19 +1,19 @@
-"""Relevance: how much each feature says of validation rows, against what the trees leave to say of them.
+"""Relevance: each feature is scaled by the share of held-out variance that its splits explain.
 
-With full connectivity every split has a weight for every feature, and Adam moves all of them by steps of one size, even
-those of features that say nothing: a network would learn the noise of a hundred of them by heart. So the less a
-feature says, the smaller a network sees it, and the shorter are its steps.
+With full connectivity every split has a weight for every feature, and Adam moves all of them by steps of equal size,
+even those of irrelevant features: a network would overfit the noise of a hundred of them. So irrelevant features get
+smaller inputs, and thereby smaller steps.
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
-from neuralforest.network.importance import split_gains
 from neuralforest.network import ForestNetwork
+from neuralforest.network.importance import split_gains
 from neuralforest.training import TrainingData
 
-_MUCH = 0.1  # of the squared error that is left: a feature that says as much has a relevance of 0.7
-_LEAST = 0.5  # divided by the square root of the number of features: together they must not say much by chance
+_HALF_RELEVANT = 0.1  # of the remaining squared error: a feature that explains as much has a relevance of 0.7
+_SMALLEST = 0.5  # divided by the square root of the number of features: the chance level of all together
 
 
 def relevance(
@@ -42,19 +42,19 @@ def relevance(
     array([0.99, 0.86, 0.25, 0.25])
     """
     explained, left = _explained(network, data, center, scale)
-    total = explained + _MUCH * left
-    part = np.divide(explained, total, out=np.ones_like(total), where=total > 0)  # of nothing, all
-    return np.maximum(np.sqrt(part), _LEAST / np.sqrt(len(part)))
+    total = explained + _HALF_RELEVANT * left
+    part = np.divide(explained, total, out=np.ones_like(total), where=total > 0)  # nothing is left to explain
+    return np.maximum(np.sqrt(part), _SMALLEST / np.sqrt(len(part)))
 
 
 def _explained(
     network: ForestNetwork, data: TrainingData, center: NDArray[np.float64], scale: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], float]:
     """Return the squares that splits on each feature explain, at least 0, and those that the trees leave."""
-    e, leaves = network.ensemble, network.apply(data.X)
+    e, leaves = network.ensemble, network.apply_checked(data.X)
     explained, left = np.zeros(e.n_features), 0.0
     for tree in range(e.n_trees):
-        rows, weight = data.validation.of(min(tree, len(data.validation.begin) - 1))  # one subnetwork holds all trees
+        rows, weight = data.validation.of(min(tree, len(data.validation.begin) - 1))  # or all trees share one subnetwork
         splits, own = slice(*e.first_split[tree : tree + 2]), slice(*e.first_leaf[tree : tree + 2])
         value, leaf, y = (e.value[own] - center) / scale, leaves[rows, tree], (data.y[rows] - center) / scale
         sums = np.zeros_like(value)

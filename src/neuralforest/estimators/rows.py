@@ -1,4 +1,4 @@
-"""The rows of a fit, checked and put together: those of fit(X, y), and behind them those of X_val, y_val."""
+"""The rows of a fit, validated and concatenated: those of fit(X, y), then those of X_val, y_val."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class GivenRows:
     """What a user passes: X, y and their weights."""
 
     X: Any
@@ -25,7 +25,7 @@ class Rows:
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class FitRows:
     """The rows of a fit, those for validation behind the others."""
 
     X: Any  # dense or sparse (rows, features)
@@ -35,13 +35,13 @@ class Table:
     n_rows: int  # rows without those of X_val
 
 
-def read_table(estimator: "NeuralForest", rows: Rows, given: Rows | None = None, reset: bool = True) -> Table:
+def read_rows(estimator: "NeuralForest", rows: GivenRows, given: GivenRows | None = None, reset: bool = True) -> FitRows:
     """Check the rows of a fit, and those that it was given for validation."""
-    X, target = _read_rows(estimator, rows, reset)
+    X, target = _read_part(estimator, rows, reset)
     n_rows = X.shape[0]
     weight = _read_weight(rows.weight, X)
     if given is not None:
-        X_val, target_val = _read_rows(estimator, given, reset=False)
+        X_val, target_val = _read_part(estimator, given, reset=False)
         weight = np.concatenate([weight, _read_weight(given.weight, X_val)])
         X, target = _stacked(X, X_val), np.concatenate([target, target_val])
     class_weights = estimator._class_weights(target, n_rows)
@@ -50,17 +50,17 @@ def read_table(estimator: "NeuralForest", rows: Rows, given: Rows | None = None,
         weight = weight * class_weights
     parts = [slice(n_rows)] if given is None else [slice(n_rows), slice(n_rows, None)]
     units = np.concatenate([_in_units_of_the_mean(weight[part]) for part in parts])
-    return Table(X, target, units, weight if weighted else None, n_rows)
+    return FitRows(X, target, units, weight if weighted else None, n_rows)
 
 
-def given_rows(X_val: Any, y_val: Any, sample_weight_val: Any) -> Rows | None:
+def given_rows(X_val: Any, y_val: Any, sample_weight_val: Any) -> GivenRows | None:
     """Return the validation rows that fit was given, if any."""
     if X_val is None and y_val is None and sample_weight_val is None:
         return None
     if X_val is None or y_val is None:
         lacking = "X_val" if X_val is None else "y_val"
         raise InvalidParameterError(f"validation rows need X_val and y_val, got no {lacking}: pass both or neither")
-    return Rows(X_val, y_val, sample_weight_val)
+    return GivenRows(X_val, y_val, sample_weight_val)
 
 
 def read_X(estimator: "NeuralForest", X: ArrayLike, **options: Any) -> Any:
@@ -76,7 +76,7 @@ def read_X(estimator: "NeuralForest", X: ArrayLike, **options: Any) -> Any:
     )
 
 
-def _read_rows(estimator: "NeuralForest", rows: Rows, reset: bool) -> tuple[Any, NDArray[Any]]:
+def _read_part(estimator: "NeuralForest", rows: GivenRows, reset: bool) -> tuple[Any, NDArray[Any]]:
     numeric = not estimator._classifier
     X, y = read_X(estimator, rows.X, y=rows.y, reset=reset, multi_output=numeric, y_numeric=numeric)
     return X, estimator._check_target(y, reset)
@@ -91,8 +91,8 @@ def _in_units_of_the_mean(weight: NDArray[np.float64]) -> NDArray[np.float64]:
         total = weight.sum()
     if not 0 < total < np.inf:
         raise InvalidParameterError(
-            "sample_weight times class_weight must have a positive and finite sum, in the rows to learn from and in "
-            f"those for validation, got {weight.min():g} to {weight.max():g}"
+            "sample_weight times class_weight must have a positive and finite sum, among training rows and "
+            f"among validation rows, got {weight.min():g} to {weight.max():g}"
         )
     return weight / (total / len(weight))
 

@@ -1,19 +1,18 @@
-"""Units: the spread of features and targets, so that one contrast and one learning rate suit all of them."""
+"""Units of training: the spread of features and targets, so that one contrast and one learning rate suit all."""
 
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from neuralforest._statistics import ROUNDING, center_and_spread, value_ranges
 from neuralforest.estimators.relevance import relevance
 from neuralforest.exceptions import InvalidParameterError
-from neuralforest.network import ForestNetwork
-from neuralforest.network.softening import FAR
+from neuralforest.network import FAR, ForestNetwork
 from neuralforest.training import TrainingData
 
 _SMALLEST, _LARGEST = 1e-6, 1e100  # spreads of a target that the squared errors of trees can tell from 0 and infinity
 _MOST = 1e15  # of a target in the units of training, whose squares are taken in float32
-_ROUNDING = 1e-12  # what varies by less than this part of its size does not vary
 
 
 def measured_units(
@@ -22,22 +21,22 @@ def measured_units(
     weight: NDArray[np.float64],
     rows: NDArray[np.int64],
     standardize: bool,
-    cells: bool,
+    by_node: bool,
     full: bool,
 ) -> dict[str, NDArray[np.float64]]:
-    """Return what `ForestNetwork.soften` is to be told of units, measured on the rows that are learnt from.
+    """Return the units for `ForestNetwork.soften`, measured on the training rows.
 
-    But for the relevance of features, which validation rows tell.
+    The relevance of features is measured on validation rows.
 
     Parameters
     ----------
     standardize : bool
         Take the spread of features and target as units, instead of the raw ones.
-    cells : bool
-        Make each split as sharp as its cell asks for; see `node_split_scale`.
+    by_node : bool
+        Scale each split by the spread of its feature in its node; see `node_split_scale`.
     full : bool
-        The network is to have full connectivity. If it is a standardised one, for numbers and of a mean of trees,
-        features then count by their relevance.
+        Whether the network has full connectivity. A standardised one, of a mean of trees for regression, then scales
+        features by their relevance.
     """
     rows = rows[weight[rows] > 0]
     X, y, weight = data.X[rows], data.y[rows], weight[rows]
@@ -45,16 +44,16 @@ def measured_units(
     units = {"center": center, "scale": spread}
     if not standardize:
         units = {"center": np.zeros_like(center), "scale": np.ones_like(spread)}
-    split_scale = node_split_scale(network, X, **units) if cells else np.ones(network.ensemble.n_splits)
+    split_scale = node_split_scale(network, X, **units) if by_node else np.ones(network.ensemble.n_splits)
     if network.classes is None and standardize:
         units["output_center"], units["output_scale"] = center_and_spread(y, weight)
         if full and network.ensemble.aggregation == "mean":
             factor = relevance(network, data, units["output_center"], units["output_scale"])
             units["scale"] = spread / factor
-            split_scale = split_scale / factor[network.ensemble.feature]  # the start stays what it is
+            split_scale = split_scale / factor[network.ensemble.feature]  # the initial network stays the same
     elif network.classes is None:
         check_scaled_target(data.y)
-    for name, end in zip(("low", "high"), ends(X, units["center"]), strict=True):
+    for name, end in zip(("low", "high"), value_ranges(X, units["center"]), strict=True):
         units[name] = np.clip((end - units["center"]) / units["scale"], -FAR, FAR)
     return units | {"split_scale": split_scale, "spread": spread / units["scale"]}
 
@@ -64,8 +63,8 @@ def node_split_scale(
 ) -> NDArray[np.float64]:
     """Return 1 / spread of each split's feature among the rows that reach the split, in units of `scale`, (splits,).
 
-    Deep in a tree, cells are narrow: with the spread of all rows for a unit, their splits would fade into each other.
-    NaN counts for nothing; no spread is taken as less than a fiftieth.
+    Deep in a tree, nodes are narrow: scaled by the spread of all rows, their soft splits would overlap. NaN is
+    ignored; no spread is taken as less than a fiftieth.
 
     Examples
     --------
@@ -83,29 +82,29 @@ def node_split_scale(
     scaled[~known] = 0.0
     columns = known, scaled, scaled**2
     spread = np.empty(e.n_splits)
-    leaves = network.apply(X)
+    leaves = network.apply_checked(X)
     for tree in range(e.n_trees):
         order = np.argsort(leaves[:, tree], kind="stable")
         splits = slice(e.first_split[tree], e.first_split[tree + 1])
-        ends = np.searchsorted(leaves[order, tree], np.stack([e.begin[splits], e.end[splits]]))
+        bounds = np.searchsorted(leaves[order, tree], np.stack([e.begin[splits], e.end[splits]]))
         feature = e.feature[splits]
-        count, sum_, squares = (_sums(column[order], ends, feature) for column in columns)
+        count, sum_, squares = (_sums(column[order], bounds, feature) for column in columns)
         count = np.maximum(count, 1)
         spread[splits] = np.sqrt(np.maximum(squares / count - (sum_ / count) ** 2, 0.0))
     return 1.0 / np.maximum(spread, 0.02)
 
 
-def _sums(rows: NDArray[Any], ends: NDArray[np.int64], column: NDArray[np.int32]) -> NDArray[np.float64]:
-    """Return the sum of one column of rows[begin:end], for each pair of ends, (2, pairs)."""
+def _sums(rows: NDArray[Any], bounds: NDArray[np.int64], column: NDArray[np.int32]) -> NDArray[np.float64]:
+    """Return the sum of one column of rows[begin:end], for each pair of bounds, (2, pairs)."""
     sums = np.concatenate([np.zeros((1, rows.shape[1])), np.cumsum(rows, axis=0, dtype=np.float64)])
-    return np.asarray(sums[ends[1], column] - sums[ends[0], column])
+    return np.asarray(sums[bounds[1], column] - sums[bounds[0], column])
 
 
 def check_target(y: NDArray[np.float64], check_range: bool) -> None:
     """Refuse a target (rows, outputs) whose squares a forest cannot handle: it would be silently wrong."""
     largest = np.abs(y).max(axis=0)
     spread = np.ptp(y / np.where(largest > 0, largest, 1.0), axis=0) * largest
-    bad = (largest > _LARGEST) | (check_range & (spread > _ROUNDING * largest) & (spread < _SMALLEST))
+    bad = (largest > _LARGEST) | (check_range & (spread > ROUNDING * largest) & (spread < _SMALLEST))
     for column in np.flatnonzero(bad):
         raise InvalidParameterError(
             f"y must have a range of at least {_SMALLEST:g} and no value beyond {_LARGEST:g}, because trees square it, "

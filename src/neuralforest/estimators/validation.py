@@ -1,4 +1,4 @@
-"""Which rows a network is trained on and which judge it: given, held out, or out-of-bag."""
+"""Which rows a network is trained on and which validate it: given, held out, or out-of-bag."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -7,24 +7,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuralforest.estimators import forests
-from neuralforest.estimators.rows import Table
+from neuralforest.estimators.rows import FitRows
 from neuralforest.exceptions import InvalidParameterError
 from neuralforest.training import SubnetworkRows
 
 
 @dataclass(frozen=True, eq=False)
-class Split:
-    """Rows of the table of a fit."""
+class TrainValidationSplit:
+    """Training rows and validation rows of a fit."""
 
-    fit: NDArray[np.int64]  # rows that the forest and the network learn from
-    validation: NDArray[np.int64]  # rows that neither has seen; empty when each tree is judged out-of-bag
+    fit: NDArray[np.int64]  # training rows of the forest and the network
+    validation: NDArray[np.int64]  # held-out rows; empty when each tree is validated out-of-bag
 
     @property
     def out_of_bag(self) -> bool:
         return not len(self.validation)
 
-    def training_rows(self, table: Table, forest: Any, n_subnetworks: int) -> tuple[SubnetworkRows, SubnetworkRows]:
-        """Return the rows that each subnetwork learns from, and those that judge it."""
+    def training_rows(self, table: FitRows, forest: Any, n_subnetworks: int) -> tuple[SubnetworkRows, SubnetworkRows]:
+        """Return the training rows and the validation rows of each subnetwork."""
         if not self.out_of_bag:
             fit, validation = (
                 SubnetworkRows.shared(part, table.weight[part], n_subnetworks) for part in (self.fit, self.validation)
@@ -32,19 +32,19 @@ class Split:
             return fit, validation
         counts = forests.bag_counts(forest, table.n_rows)
         bags = [np.flatnonzero(count) for count in counts]
-        unseen = [_every_other_first(np.flatnonzero((count == 0) & (table.weight > 0))) for count in counts]
-        if not any(map(len, unseen)):
+        out_of_bag = [_every_other_first(np.flatnonzero((count == 0) & (table.weight > 0))) for count in counts]
+        if not any(map(len, out_of_bag)):
             raise InvalidParameterError(
                 "validation='oob' needs trees that leave rows of positive weight out, and none does, with n_samples = "
                 f"{np.count_nonzero(table.weight)}; pass more rows, or X_val and y_val, or use validation='fraction'"
             )
         weight = np.ones(table.n_rows) if forests.draws_by_weight(forest) else table.weight
         drawn = [count[bag] * weight[bag] for count, bag in zip(counts, bags, strict=True)]
-        return SubnetworkRows.own(bags, drawn), SubnetworkRows.own(unseen, [table.weight[rows] for rows in unseen])
+        return SubnetworkRows.own(bags, drawn), SubnetworkRows.own(out_of_bag, [table.weight[rows] for rows in out_of_bag])
 
 
 def _every_other_first(rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Order rows so that both halves of them (see `guard.cross_fitted_networks`) are alike even where the table is sorted."""
+    """Order rows so that both halves of them (see `selection.guard`) are alike even where the table is sorted."""
     return np.concatenate([rows[::2], rows[1::2]])
 
 
@@ -77,11 +77,10 @@ def out_of_bag_is_chosen(validation: str, training: str, forest: Any, fitted: bo
     return False
 
 
-def hold_out(table: Table, fraction: float, labels: NDArray[Any] | None, seed: int) -> Split:
+def hold_out(table: FitRows, fraction: float, labels: NDArray[Any] | None, seed: int) -> TrainValidationSplit:
     """Hold a share of the rows out at random, of each class about the same share.
 
-    Rows of weight 0 are never held out: they would judge nothing. Of each class one row stays with the forest, which
-    would not know the class otherwise.
+    Rows of weight 0 are never held out: they would not count. Of each class one row stays with the forest.
     """
     rows = np.arange(table.n_rows)
     order = np.random.RandomState(seed).permutation(rows[table.weight[: table.n_rows] > 0])
@@ -100,4 +99,4 @@ def hold_out(table: Table, fraction: float, labels: NDArray[Any] | None, seed: i
         )
     n_held_out = min(max(round(fraction * len(order)), 1), len(candidates))
     chosen = order[candidates[np.argsort(place[candidates], kind="stable")[:n_held_out]]]
-    return Split(np.setdiff1d(rows, chosen), np.sort(chosen))
+    return TrainValidationSplit(np.setdiff1d(rows, chosen), np.sort(chosen))

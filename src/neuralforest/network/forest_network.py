@@ -262,16 +262,20 @@ class ForestNetwork:
 
     def apply(self, X: ArrayLike) -> NDArray[np.int32]:
         """Return the leaf of each row in each tree, (rows, trees), counted from left to right."""
-        X = self.check_X(X)
+        return self.apply_checked(self.check_X(X))
+
+    def apply_checked(self, X: NDArray[np.floating]) -> NDArray[np.int32]:
+        """Return what `apply` does, for rows of `check_X`."""
         leaves = np.empty((len(X), self.ensemble.n_trees), np.int32)
         traverse.leaves_of_rows(self.nodes, self.ensemble.first_split, self.ensemble.first_leaf, X, leaves)
         return leaves
 
     def output(self, X: ArrayLike, n_jobs: int | None = None) -> NDArray[np.float64]:
         """Return the raw predictions, before the link, of the network stacked with its base models, (rows, outputs)."""
-        return self._stacked(self.check_X(X), n_jobs)
+        return self.stacked_output(self.check_X(X), n_jobs)
 
-    def _stacked(self, X: NDArray[np.floating], n_jobs: int | None) -> NDArray[np.float64]:
+    def stacked_output(self, X: NDArray[np.floating], n_jobs: int | None = None) -> NDArray[np.float64]:
+        """Return what `output` does, for rows of `check_X`."""
         out = raw_predictions(self, X, np.arange(self.n_subnetworks), n_jobs)
         if self.base_models:
             out = self.network_weight * out
@@ -310,7 +314,7 @@ class ForestNetwork:
 
     def predict_checked(self, X: NDArray[np.floating], n_jobs: int | None = None) -> NDArray[Any]:
         """Predict as `predict` does, for rows that `check_X` has returned."""
-        out = self._stacked(X, n_jobs)
+        out = self.stacked_output(X, n_jobs)
         if self.classes is not None:
             if out.shape[1] > 1 or self.ensemble.link in ("identity", "softmax"):
                 return self.classes[out.argmax(axis=1)]
@@ -322,7 +326,7 @@ class ForestNetwork:
 
     def prediction(self, X: NDArray[np.floating], n_jobs: int | None = None) -> NDArray[np.float64]:
         """Return predictions of a regression or probabilities, (rows, columns), for rows of `check_X`."""
-        out = self._stacked(X, n_jobs)
+        out = self.stacked_output(X, n_jobs)
         if self.classes is None or self.ensemble.link == "identity":
             return out
         if self.ensemble.link == "softmax":
@@ -346,3 +350,12 @@ class ForestNetwork:
                 f"X must have the {n_features} features that the network was made for, got {rows.shape[1]}"
             )
         return np.asarray(rows) if rows.flags.writeable else np.array(rows)  # read-only types compile kernels anew
+
+    def from_valid(self, X: Any) -> NDArray[np.floating]:
+        """Return rows that an estimator has validated, dense or sparse, as `check_X` does."""
+        rows = X.toarray() if scipy.sparse.issparse(X) else X
+        with np.errstate(over="ignore"):
+            cast = np.ascontiguousarray(rows, self.ensemble.compare_dtype)
+        if cast.dtype != rows.dtype and np.isinf(cast).any():
+            raise ValueError(f"Input X contains infinity or a value too large for {cast.dtype!r}.")
+        return cast if cast.flags.writeable else cast.copy()

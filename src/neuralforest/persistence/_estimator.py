@@ -107,7 +107,7 @@ def restore_estimator(kind: type[NeuralForest], fields: Fields, arrays: ArrayFie
         estimator.classes_ = _check_labels(labels, network)
     else:
         _restore_regression(estimator, arrays, network.ensemble.n_outputs)
-    estimator._split_seed, estimator._beside = fields.count("split_seed", 0), None
+    estimator._split_seed, estimator._of_base_models = fields.count("split_seed", 0), None
     fields.close()
     contrast = arrays.finite("fit.contrast", np.float64, (2,), positive=True).tolist()
     losses = arrays.take("fit.losses", np.float64, (2,))

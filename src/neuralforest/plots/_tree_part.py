@@ -1,4 +1,4 @@
-"""What is drawn of one tree's network: which units, which connections, and the words in them. Knows no matplotlib."""
+"""The part of one tree's network that is drawn: units, connections and labels. Knows no matplotlib."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,24 +9,24 @@ from numpy.typing import NDArray
 
 from neuralforest.network import ForestNetwork
 from neuralforest.plots._geometry import Nodes, tree_nodes
-from neuralforest.plots._layers import TreeLayers, is_hard, leaf_values, tree_layers
-from neuralforest.plots._subject import Target
-from neuralforest.plots._words import number, short
+from neuralforest.plots._tree_layers import TreeLayers, is_hard, leaf_values, tree_layers
+from neuralforest.plots.arguments import Target
+from neuralforest.plots.text import number, short
 
 Units = NDArray[np.int64]
 
 
 class Connections(NamedTuple):
-    """The connections between two columns of units that are drawn."""
+    """The drawn connections between two columns of units."""
 
-    source: Units  # place in the column on the left
-    target: Units  # place in the column on the right
+    source: Units  # position in the column on the left
+    target: Units  # position in the column on the right
     weight: NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class TreePart:
-    """A tree of a network, and everything that its drawing is chosen from."""
+    """A tree of a network, from which units and connections are selected."""
 
     network: ForestNetwork
     tree: int
@@ -44,18 +44,22 @@ class TreePart:
         return cls(network, tree, tree_layers(network, tree), tree_nodes(e.middle[own]), e.feature[own], above)
 
     @property
+    def _subnetwork(self) -> int:
+        return self.network.subnetworks.place_of(self.tree).subnetwork
+
+    @property
     def full(self) -> bool:
         soft = self.network.soft
         return soft is not None and soft.connectivity == "full" and not is_hard(self.network, self.tree)
 
     @property
     def W1(self) -> NDArray[np.float64]:
-        """The first layer's weights; where they are of different features for a split, by how much these vary."""
+        """The weights of the first layer; with full connectivity times the spread of the features, to compare them."""
         soft = self.network.soft
         return self.layers.W1 * soft.spread if self.full and soft is not None else self.layers.W1
 
     def most_visited(self, limit: int, always: int | None) -> Units:
-        """Return the leaves that most training rows fell into, in order; one of them is always there."""
+        """Return the leaves with the most training rows, in order; one of them is always included."""
         e = self.network.ensemble
         weight = e.weight[e.first_leaf[self.tree] : e.first_leaf[self.tree + 1]].copy()
         if always is not None:
@@ -63,12 +67,12 @@ class TreePart:
         return np.sort(np.argsort(-weight, kind="stable")[:limit])
 
     def _strong(self, matrix: NDArray[np.float64], weakest: float) -> NDArray[np.bool_]:
-        """Return which weights are drawn: all that there are, or with full connectivity those that are not too weak."""
+        """Return which weights are drawn: all that exist, or with full connectivity those that are large enough."""
         size = np.abs(matrix)
         return (size > 0) & (size >= (weakest * size.max(initial=0.0) if self.full else 0.0))
 
     def strongest_inputs(self, splits: Units, path: Units | None, limit: int, weakest: float) -> Units:
-        """Return the features with the largest weights, in order; those that a row's path splits on are preferred."""
+        """Return the features with the largest weights, in order; those on the path of a row are preferred."""
         matrix = self.W1[splits]
         size = np.where(self._strong(matrix, weakest), np.abs(matrix), 0.0).sum(axis=0)
         if path is not None:
@@ -79,22 +83,22 @@ class TreePart:
     def connections(
         self, inputs: Units, splits: Units, leaves: Units, output: int, weakest: float
     ) -> tuple[tuple[Connections, Connections, Connections], int]:
-        """Return the connections of each layer between the given units, and how many are too weak to be drawn."""
+        """Return the drawn connections of each layer between the given units, and the number of omitted ones."""
         W1, W2, W_out = self.W1, self.layers.W2, self.layers.W_out
-        drawn, left_out = [], 0
+        drawn, n_omitted = [], 0
         for matrix in (W1[np.ix_(splits, inputs)], W2[np.ix_(leaves, splits)]):
             strong = self._strong(matrix, weakest)
             target, source = np.nonzero(strong)
             drawn.append(Connections(source, target, matrix[target, source]))
-            left_out += int(np.count_nonzero(matrix) - strong.sum())
+            n_omitted += int(np.count_nonzero(matrix) - strong.sum())
         places = np.arange(len(leaves))
         last = Connections(places, np.zeros_like(places), W_out[output, leaves])
-        return (drawn[0], drawn[1], last), left_out
+        return (drawn[0], drawn[1], last), n_omitted
 
     def labels(
         self, inputs: Units, splits: Units, leaves: Units, names: Sequence[str], target: Target
     ) -> tuple[list[str], list[str], list[str], list[str]]:
-        """Return what stands in the units of the four columns."""
+        """Return the labels of the units in the four columns."""
         values = leaf_values(self.network, self.tree)[1][:, target.column]
         return (
             [short(names[i]) for i in inputs],
@@ -113,16 +117,16 @@ class TreePart:
             threshold = soft.center[feature] + soft.scale[feature] * threshold
         return f"{short(names[feature])} {'≥' if W1[feature] < 0 else '≤'} {number(threshold)}"
 
-    def note(self, inputs: Units, splits: Units, leaves: Units, left_out: int) -> str:
-        """Return what the drawing does not show."""
+    def note(self, inputs: Units, splits: Units, leaves: Units, n_omitted: int) -> str:
+        """Return a note on what is omitted."""
         n_leaves, n_inputs = len(self.above), int(self.layers.W1[splits].any(axis=0).sum())
         lines = []
         if len(leaves) < n_leaves:
             lines.append(f"{len(leaves)} of {n_leaves} leaves are drawn, those with the most training rows.")
         if len(inputs) < n_inputs:
             lines.append(f"{len(inputs)} of {n_inputs} features are drawn, those with the largest weights.")
-        if left_out:
-            lines.append(f"{left_out} weak connections are not drawn.")
-        if self.full and self.network.n_subnetworks < self.network.ensemble.n_trees:
-            lines.append("Connections with units of other trees are not drawn.")
+        if n_omitted:
+            lines.append(f"{n_omitted} connections with small weights are not drawn.")
+        if self.full and len(self.network.subnetworks.trees(self._subnetwork)) > 1:
+            lines.append("Connections to units of other trees are not drawn.")
         return "\n".join(lines)

@@ -9,25 +9,27 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import validate_data
 
 from neuralforest.convert import convert
-from neuralforest.estimators import NeuralForest
+from neuralforest.estimators import NeuralForestClassifier, NeuralForestRegressor
 from neuralforest.exceptions import InvalidParameterError, NotFittedError
 from neuralforest.network import ForestNetwork
+
+Estimator = NeuralForestRegressor | NeuralForestClassifier
 
 
 def network_of(model: Any) -> ForestNetwork:
     """Return the network of a fitted estimator, of a tree model that `convert` takes, or the network itself."""
     if isinstance(model, ForestNetwork):
         return model
-    if isinstance(model, NeuralForest):
+    if isinstance(model, Estimator):
         if not hasattr(model, "network_"):
             raise NotFittedError(f"a {type(model).__name__} must be fitted before it is drawn: call fit(X, y) first")
         return model.network_
     return convert(model)
 
 
-def trained_estimator(model: Any, what: str) -> NeuralForest:
+def trained_estimator(model: Any, what: str) -> Estimator:
     """Return the model if it is a fitted estimator of this package, else raise an error."""
-    if not isinstance(model, NeuralForest):
+    if not isinstance(model, Estimator):
         raise InvalidParameterError(
             f"{what} needs a fitted NeuralForestRegressor or NeuralForestClassifier, got {type(model).__name__}; for a "
             "pipeline, pass its last step"
@@ -43,7 +45,7 @@ def forest_of(network: ForestNetwork) -> ForestNetwork:
 
 def feature_names(model: Any, names: Sequence[str] | None = None, X: Any = None) -> tuple[str, ...]:
     """Return a name for every feature: those given, those of the model, the columns of X, or numbers."""
-    n = network_of(model).ensemble.n_features
+    n = network_of(model).n_features
     if names is not None:
         if isinstance(names, str) or len(names) != n:
             raise InvalidParameterError(f"feature_names must be {n} names, one per feature, got {names!r}")
@@ -98,7 +100,7 @@ class Target(NamedTuple):
 def target_of(network: ForestNetwork, target: Any = None) -> Target:
     """Return the class (by label, default the last) or the output (by number, default the first)."""
     if network.classes is None:
-        n = network.ensemble.n_outputs
+        n = network.n_outputs
         index = 0 if target is None else target
         if not isinstance(index, int | np.integer) or not 0 <= index < n:
             raise InvalidParameterError(f"target must be the number of an output, 0 to {n - 1}, got {target!r}")

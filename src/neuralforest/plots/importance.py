@@ -1,4 +1,4 @@
-"""Feature importances of the forest and of its network, side by side."""
+"""Feature importances of the forest and of the trained model, side by side."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,32 +8,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuralforest.exceptions import InvalidParameterError
-from neuralforest.network.importance import feature_importances
-from neuralforest.plots import _style
-from neuralforest.plots._subject import feature_names, forest_of, network_of
-from neuralforest.plots._words import short
+from neuralforest.network import feature_importances
+from neuralforest.plots import style
+from neuralforest.plots.arguments import feature_names, forest_of, network_of
+from neuralforest.plots.text import short
 
 
 @dataclass(eq=False, repr=False)
 class ImportanceDisplay:
-    """Bars of how much each feature matters, to the forest and to the network that was trained from it.
+    """Bar chart of the feature importances of the forest and of the trained model.
 
     Made by :meth:`from_estimator`. Both are the mean decrease in impurity of
-    :func:`neuralforest.network.importance.feature_importances`, so the two bars of a feature can be compared.
+    :func:`neuralforest.network.feature_importances`, so the two bars of a feature can be compared. Those of the model
+    include its base models.
 
     Parameters
     ----------
-    forest, network : float arrays (features,)
+    forest, model : float arrays (features,)
         Each sums to 1.
     names : tuple of str
     max_features : int
-        How many features are drawn: those that matter most to either.
+        Number of features to draw, the most important ones of either.
 
     Attributes
     ----------
     ax_, figure_ : matplotlib axes and figure
     bars_ : pair of matplotlib containers
-        Of the network and of the forest, features from bottom to top.
+        Of the model and of the forest, features from top to bottom.
 
     Examples
     --------
@@ -45,12 +46,12 @@ class ImportanceDisplay:
     >>> forest = RandomForestRegressor(5, max_depth=3, random_state=0)
     >>> model = NeuralForestRegressor(forest, max_epochs=10, contrast=(3, 1), random_state=0).fit(X, y)
     >>> display = ImportanceDisplay.from_estimator(model)
-    >>> sorted(display.names[i] for i in display.order[:2])  # to the network
+    >>> sorted(display.names[i] for i in display.order[:2])
     ['bmi', 's5']
     """
 
     forest: NDArray[np.float64]
-    network: NDArray[np.float64]
+    model: NDArray[np.float64]
     names: tuple[str, ...]
     max_features: int = 15
 
@@ -64,14 +65,15 @@ class ImportanceDisplay:
         ----------
         estimator : fitted estimator, ForestNetwork, or a tree model that `convert` takes
         feature_names : sequence of str, optional
-            Names in place of those that the estimator knows.
+            Names that replace those of the estimator.
         max_features : int
         ax : matplotlib axes, optional
         """
-        return cls._read(estimator, feature_names, max_features).plot(ax)
+        return cls.compute(estimator, feature_names, max_features).plot(ax)
 
     @classmethod
-    def _read(cls, estimator: Any, names: Sequence[str] | None = None, max_features: int = 15) -> Self:
+    def compute(cls, estimator: Any, names: Sequence[str] | None = None, max_features: int = 15) -> Self:
+        """Compute the importances without drawing them; see :meth:`from_estimator`."""
         network = network_of(estimator)
         if max_features < 1:
             raise InvalidParameterError(f"max_features must be at least 1, got {max_features}")
@@ -80,19 +82,19 @@ class ImportanceDisplay:
 
     @property
     def order(self) -> NDArray[np.int64]:
-        """The features that are drawn, the most important one to the network first."""
-        top = np.argsort(-np.maximum(self.forest, self.network), kind="stable")[: self.max_features]
-        return top[np.argsort(-self.network[top], kind="stable")]
+        """The features that are drawn, the most important one of the model first."""
+        top = np.argsort(-np.maximum(self.forest, self.model), kind="stable")[: self.max_features]
+        return top[np.argsort(-self.model[top], kind="stable")]
 
     @property
     def size(self) -> tuple[float, float]:
-        """Width and height of the figure that is made when no axes are given, in inches."""
+        """Width and height of a new figure, in inches."""
         return 6.4, 1.4 + 0.36 * min(len(self.names), self.max_features)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw on the given axes, or on new ones."""
-        with _style.style():
-            self.ax_ = ax = _style.new_axes(*self.size) if ax is None else ax
+        with style.style():
+            self.ax_ = ax = style.new_axes(*self.size) if ax is None else ax
             self.figure_ = ax.figure
             order = self.order
             place = np.arange(len(order))
@@ -101,18 +103,18 @@ class ImportanceDisplay:
                     place + shift, 100 * values[order], 0.38, color=color, hatch=hatch, edgecolor="white", label=label
                 )
                 for values, shift, color, hatch, label in (
-                    (self.network, -0.2, _style.NETWORK, "", "neural forest"),
-                    (self.forest, 0.2, _style.FOREST, "////", "forest"),
+                    (self.model, -0.2, style.MODEL, "", "model"),
+                    (self.forest, 0.2, style.FOREST, "////", "forest"),
                 )
             )
             labels = [short(self.names[i], 22) for i in order]
             ax.set_yticks(place, labels, parse_math=False)
             ax.set_ylim(len(order) - 0.4, -0.6)
-            ax.set_xlim(left=0, right=None if max(self.network.max(), self.forest.max()) > 0 else 100)
+            ax.set_xlim(left=0, right=None if max(self.model.max(), self.forest.max()) > 0 else 100)
             ax.tick_params(axis="y", length=0)
             ax.set_xlabel("importance (percent)")
             ax.set_ylabel("feature")
-            left_out = len(self.names) - len(order)
-            title = f"{left_out} features below these" if left_out else None
+            n_omitted = len(self.names) - len(order)
+            title = f"{n_omitted} less important features are not drawn" if n_omitted else None
             ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, title=title, alignment="left")
         return self

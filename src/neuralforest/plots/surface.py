@@ -1,4 +1,4 @@
-"""Decision surface in two dimensions: what the forest says and what the neural forest says, on one colour scale."""
+"""Prediction surfaces over two features: of the forest and of the trained model, on one colour scale."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,28 +8,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuralforest.exceptions import InvalidParameterError
-from neuralforest.network.importance import feature_importances
-from neuralforest.network import ForestNetwork
-from neuralforest.plots import _style
-from neuralforest.plots._subject import (
+from neuralforest.network import ForestNetwork, feature_importances
+from neuralforest.plots import style
+from neuralforest.plots.arguments import (
     Target,
     feature_names,
     feature_number,
     forest_of,
-    medians_and_spreads,
+    medians_and_deviations,
     network_of,
     rows_of,
     target_of,
 )
-from neuralforest.plots._words import short
+from neuralforest.plots.text import short
 
-_DOTS = 200  # rows that are shown at most
+_DOTS = 200  # the largest number of rows that are drawn
 _MARGIN = 0.05  # of the range of a feature, on either side
 
 
 @dataclass(eq=False, repr=False)
 class SurfaceDisplay:
-    """Predictions over two features, of the forest on the left and of the neural forest on the right.
+    """Predictions over two features, of the forest on the left and of the trained model on the right.
 
     Made by :meth:`from_estimator`. All other features are held at their medians in X.
 
@@ -37,13 +36,13 @@ class SurfaceDisplay:
     ----------
     x, y : float arrays (grid,)
         Values of the two features.
-    forest, network : float arrays (grid, grid)
+    forest, model : float arrays (grid, grid)
         Predictions, rows along y.
     names : pair of str
     points : float array (rows, 2)
-        Some rows of X, to show where there were data; their other features are not at the median.
+        Some rows of X, to show where there are data; their other features are not at the median.
     label : str
-        What the colours mean.
+        Label of the colour scale.
 
     Attributes
     ----------
@@ -68,13 +67,13 @@ class SurfaceDisplay:
     x: NDArray[np.float64]
     y: NDArray[np.float64]
     forest: NDArray[np.float64]
-    network: NDArray[np.float64]
+    model: NDArray[np.float64]
     names: tuple[str, str]
     points: NDArray[np.float64]
     label: str
 
     size = (7.2, 3.6)
-    """Width and height of the figure that is made when no axes are given, in inches."""
+    """Width and height of a new figure, in inches."""
 
     @classmethod
     def from_estimator(
@@ -96,20 +95,20 @@ class SurfaceDisplay:
         X : array-like (rows, features)
             Gives the ranges of the two features and the medians of the others.
         features : pair of ints or names, optional
-            The two that matter most to the network when not told.
+            Default: the two most important ones of the model.
         target : optional
-            Which class, by its label, or which of several outputs, by its number; the last class or the first output
-            when not told.
+            A class, by its label, or one of several outputs, by its number; default the last class or the first
+            output.
         grid : int
-            Values of each feature.
+            Number of values of each feature.
         feature_names : sequence of str, optional
-            Names in place of those that the estimator knows.
+            Names that replace those of the estimator.
         ax : pair of matplotlib axes, optional
         """
-        return cls._read(estimator, X, features, target, grid, feature_names).plot(ax)
+        return cls.compute(estimator, X, features, target, grid, feature_names).plot(ax)
 
     @classmethod
-    def _read(
+    def compute(
         cls,
         estimator: Any,
         X: Any,
@@ -118,13 +117,14 @@ class SurfaceDisplay:
         grid: int = 100,
         names: Sequence[str] | None = None,
     ) -> Self:
+        """Compute both surfaces without drawing them; see :meth:`from_estimator`."""
         network, labels = network_of(estimator), feature_names(estimator, names, X)
         if grid < 2:
             raise InvalidParameterError(f"grid must be at least 2, got {grid}")
         chosen, what = target_of(network, target), _two_features(network, features, labels)
         rows = np.asarray(rows_of(estimator, X), np.float64)
         x, y = (_values(rows[:, i], grid, labels[i]) for i in what)
-        points = np.tile(medians_and_spreads(rows)[0], (grid * grid, 1))
+        points = np.tile(medians_and_deviations(rows)[0], (grid * grid, 1))
         points[:, what[0]], points[:, what[1]] = np.tile(x, grid), np.repeat(y, grid)
         shown = rows[np.unique(np.linspace(0, len(rows) - 1, _DOTS).astype(int))][:, what]
         forest, trained = (_predicted(n, points, chosen).reshape(grid, grid) for n in (forest_of(network), network))
@@ -132,40 +132,40 @@ class SurfaceDisplay:
 
     @property
     def limits(self) -> tuple[float, float]:
-        """The ends of the colour scale that both surfaces share; wider than what differs by rounding only."""
-        both = np.concatenate([self.forest.ravel(), self.network.ravel()])
+        """The range of the common colour scale; wider than differences that are due to rounding."""
+        both = np.concatenate([self.forest.ravel(), self.model.ravel()])
         low, high = float(both.min()), float(both.max())
         room = 1e-6 * max(abs(low), abs(high), 1e-300)
         return (low, high) if high - low > room else (low - 0.5 * abs(low) - 0.5, high + 0.5 * abs(high) + 0.5)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw on a pair of axes, or on new ones."""
-        with _style.style():
+        with style.style():
             if ax is None:
-                figure = _style.matplotlib_module("pyplot").figure(figsize=self.size, layout="constrained")
+                figure = style.matplotlib_module("pyplot").figure(figsize=self.size, layout="constrained")
                 ax = figure.subplots(1, 2, sharex=True, sharey=True)
             self.axes_ = np.ravel(np.asarray(ax, dtype=object))
             if len(self.axes_) != 2:
-                raise InvalidParameterError(f"ax must be two axes, for forest and network, got {len(self.axes_)}")
+                raise InvalidParameterError(f"ax must be two axes, for forest and model, got {len(self.axes_)}")
             self.figure_ = self.axes_[0].figure
             low, high = self.limits
             self.surfaces_ = tuple(
                 self._panel(*panel, low, high)
-                for panel in zip(self.axes_, (self.forest, self.network), ("forest", "neural forest"), strict=True)
+                for panel in zip(self.axes_, (self.forest, self.model), ("forest", "model"), strict=True)
             )
-            self.axes_[0].set_ylabel(_style.plain(short(self.names[1], 32)))
+            self.axes_[0].set_ylabel(style.plain(short(self.names[1], 32)))
             bar = self.figure_.colorbar(self.surfaces_[1], ax=list(self.axes_), fraction=0.05, pad=0.02)
-            bar.set_label(_style.plain(self.label))
+            bar.set_label(style.plain(self.label))
             bar.outline.set_visible(False)
         return self
 
     def _panel(self, ax: Any, surface: NDArray[np.float64], title: str, low: float, high: float) -> Any:
-        colours = {"cmap": _style.SEQUENTIAL, "vmin": low, "vmax": high}
+        colours = {"cmap": style.SEQUENTIAL, "vmin": low, "vmax": high}
         mesh = ax.pcolormesh(self.x, self.y, surface, shading="nearest", rasterized=True, **colours)
         edge = {"edgecolor": "white", "linewidth": 0.5}
-        ax.scatter(*self.points.T, s=9, color=_style.INK, alpha=0.6, label="rows of the data", **edge)
+        ax.scatter(*self.points.T, s=9, color=style.INK, alpha=0.6, label="rows of the data", **edge)
         ax.set(xlim=(self.x[0], self.x[-1]), ylim=(self.y[0], self.y[-1]), title=title)
-        ax.set_xlabel(_style.plain(short(self.names[0], 32)))
+        ax.set_xlabel(style.plain(short(self.names[0], 32)))
         ax.locator_params(nbins=5)
         return mesh
 
@@ -184,9 +184,9 @@ def _two_features(network: ForestNetwork, features: Sequence[int | str] | None, 
 
 
 def _values(column: NDArray[np.float64], grid: int, name: str) -> NDArray[np.float64]:
-    """Return evenly spaced values over the range of a feature and a little beyond."""
+    """Return evenly spaced values over the range of a feature, with a margin."""
     if np.isnan(column).all():
-        raise InvalidParameterError(f"X has no value of the feature {name!r}, over which the surface is to be drawn")
+        raise InvalidParameterError(f"a surface needs values of its features, and X has none of {name!r}")
     low, high = np.nanmin(column), np.nanmax(column)
     margin = _MARGIN * (high - low) if high > low else 0.5
     return np.linspace(low - margin, high + margin, grid)

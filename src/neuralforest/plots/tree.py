@@ -1,4 +1,4 @@
-"""A tree before and after training: which splits moved, by how much, and which leaves changed."""
+"""A tree before and after training: how far splits moved, and how leaves changed."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,46 +8,58 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuralforest.exceptions import InvalidParameterError
-from neuralforest.plots import _style
+from neuralforest.plots import style
 from neuralforest.plots._geometry import Nodes, TreeLayout, tree_layout, tree_nodes
-from neuralforest.plots._layers import TreeChange, tree_change
-from neuralforest.plots._subject import feature_names, leaf_target, network_of, rows_of, tree_number
-from neuralforest.plots._words import change, number, short
+from neuralforest.plots._tree_change import TreeChange, tree_change
+from neuralforest.plots.arguments import feature_names, leaf_target, network_of, rows_of, tree_number
+from neuralforest.plots.text import change, number, short
 
 _MARGIN, _HEADER = 0.15, 0.45  # inches
-_LIMIT = 5.0  # spreads beyond which a threshold no longer divides the rows
+_LIMIT = 5.0  # standard deviations beyond which a threshold no longer divides the rows
 
 
 @dataclass(eq=False, repr=False)
 class TreeDisplay:
     """A tree drawn from left to right, with the thresholds of its splits and the values of its leaves before and after.
 
-    Made by :meth:`from_estimator`. A row goes up where its value is at most the threshold, as is said at the root. The
-    darker a box, the further its split moved or its leaf changed, within this tree.
+    Made by :meth:`from_estimator`. A row goes up where its value is at most the threshold. The darker a box, the
+    further its split moved or its leaf changed, within this tree.
 
     Parameters
     ----------
     change : TreeChange
-        The numbers.
+        The data.
     nodes : Nodes
         The tree's nodes, depth-first.
     names : tuple of str
         Of the features.
     title : str
     value : pair of float arrays (leaves,)
-        What the leaves say before and after.
+        Values of the leaves before and after training.
     weight : float array (leaves,)
         Training rows of the leaves.
     max_depth : int
-        Of deeper nodes only the number of leaves and their mean are told.
+        Deeper nodes are replaced by the number of their leaves and their mean.
 
     Attributes
     ----------
     ax_, figure_ : matplotlib axes and figure
     boxes_ : list of matplotlib patches
-        One a node of `layout`.
     texts_ : list of matplotlib texts
-        The same.
+        One per node of `layout`.
+
+    Examples
+    --------
+    >>> from neuralforest import NeuralForestRegressor
+    >>> from neuralforest.plots import TreeDisplay
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.ensemble import RandomForestRegressor
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
+    >>> forest = RandomForestRegressor(5, max_depth=3, random_state=0)
+    >>> model = NeuralForestRegressor(forest, max_epochs=10, contrast=(3, 1), random_state=0).fit(X, y)
+    >>> display = TreeDisplay.from_estimator(model, tree=1)
+    >>> display.change.shift_in_spreads.shape
+    (7,)
     """
 
     change: TreeChange
@@ -70,42 +82,29 @@ class TreeDisplay:
         feature_names: Sequence[str] | None = None,
         ax: Any = None,
     ) -> Self:
-        """Compare a tree with what training made of it, and draw both in one.
+        """Compare a tree before and after training, and draw both in one.
 
         Parameters
         ----------
         estimator : fitted estimator, ForestNetwork, or a tree model that `convert` takes
         X : array-like (rows, features), optional
-            Rows whose medians and spreads are used in place of those of the training rows. Needed for a fully connected
+            Rows whose medians and standard deviations replace those of the training rows. Needed for a fully connected
             network in raw units.
         tree : int
-            Which of the forest's trees.
+            Number of the tree in the forest.
         target : optional
-            Which class, by its label, or which of several outputs, by its number; the last class or the first output
-            when not told.
+            A class, by its label, or one of several outputs, by its number; default the last class or the first
+            output.
         max_depth : int
-            Nodes deeper than this are not drawn.
+            Deeper nodes are not drawn.
         feature_names : sequence of str, optional
-            Names in place of those that the estimator knows.
+            Names that replace those of the estimator.
         ax : matplotlib axes, optional
-
-        Examples
-        --------
-        >>> from neuralforest import NeuralForestRegressor
-        >>> from neuralforest.plots import TreeDisplay
-        >>> from sklearn.datasets import load_diabetes
-        >>> from sklearn.ensemble import RandomForestRegressor
-        >>> X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
-        >>> forest = RandomForestRegressor(5, max_depth=3, random_state=0)
-        >>> model = NeuralForestRegressor(forest, max_epochs=10, contrast=(3, 1), random_state=0).fit(X, y)
-        >>> display = TreeDisplay.from_estimator(model, tree=1)
-        >>> display.change.shift_in_spreads.shape
-        (7,)
         """
-        return cls._read(estimator, X, tree, target, max_depth, feature_names).plot(ax)
+        return cls.compute(estimator, X, tree, target, max_depth, feature_names).plot(ax)
 
     @classmethod
-    def _read(
+    def compute(
         cls,
         estimator: Any,
         X: Any = None,
@@ -114,6 +113,7 @@ class TreeDisplay:
         max_depth: int = 4,
         names: Sequence[str] | None = None,
     ) -> Self:
+        """Compare the tree without drawing it; see :meth:`from_estimator`."""
         network, labels = network_of(estimator), feature_names(estimator, names, X)
         tree = tree_number(network, tree)
         if max_depth < 1:
@@ -122,7 +122,7 @@ class TreeDisplay:
         change = tree_change(network, tree, None if X is None else rows_of(estimator, X))
         column, label = leaf_target(network, target)
         middle = e.middle[e.first_split[tree] : e.first_split[tree + 1]]
-        state = "kept as it was: training did not improve it" if change.kept else "before → after training"
+        state = "falls back to the tree: training did not improve it" if change.is_hard else "before → after training"
         if network.soft is None:
             state = "not trained"
         value = change.value_before[:, column], change.value_after[:, column]
@@ -132,12 +132,12 @@ class TreeDisplay:
 
     @property
     def is_split(self) -> NDArray[np.bool_]:
-        """Whether each node is drawn as a split, (nodes,); the others are leaves or what is too deep to be drawn."""
+        """Whether each node is drawn as a split, (nodes,); the others are leaves or subtrees that are not drawn."""
         return ~self.nodes.is_leaf & (self.nodes.depth < self.max_depth)
 
     @property
     def texts(self) -> list[str]:
-        """What stands in the box of each node."""
+        """The text in the box of each node."""
         return [
             self._split_text(int(self.nodes.split[node])) if split else self._end_text(node)
             for node, split in enumerate(self.is_split)
@@ -148,20 +148,20 @@ class TreeDisplay:
         name = short(self.names[c.feature[split]])
         before, after, shift = (float(values[split]) for values in (c.threshold_before, c.threshold_after, c.shift))
         if np.isinf(before):
-            return f"{name} is known"  # only what is missing goes the other way
-        if c.kept:
+            return f"{name} is not missing"  # the threshold is infinite
+        if c.is_hard:
             return f"{name} ≤ {number(before)}"
-        spreads = float(c.shift_in_spreads[split])
-        if c.spread is not None and not abs(spreads) <= _LIMIT:
-            moved = f"{name} ≤ {number(before)} → beyond the data"
+        deviations = float(c.shift_in_spreads[split])
+        if c.spread is not None and not abs(deviations) <= _LIMIT:
+            moved = f"{name} ≤ {number(before)} → outside the data"
         else:
-            turned = ", turned round" if c.turned[split] else ""
-            moved = f"{name} ≤ {number(before)} → {number(after)}{turned}\n{change(shift)}"
-            moved += f" ({number(abs(spreads), 2)} spreads)" if c.spread is not None else ""
-        return moved if c.share.min() == 1 else f"{moved}\n{100 * c.share[split]:.0f}% own weight"
+            reverse = ", reversed" if c.is_reversed[split] else ""
+            moved = f"{name} ≤ {number(before)} → {number(after)}{reverse}\n{change(shift)}"
+            moved += f" ({number(abs(deviations), 2)} SD)" if c.spread is not None else ""
+        return moved if c.own_weight.min() == 1 else f"{moved}\n{100 * c.own_weight[split]:.0f}% own weight"
 
     def _means(self, node: int) -> tuple[float, float]:
-        """Return what the leaves under a node say before and after, in the mean over the training rows."""
+        """Return the mean over the training rows of the leaves under a node, before and after training."""
         leaves = slice(self.nodes.begin[node], self.nodes.end[node])
         weight = self.weight[leaves] if self.weight[leaves].any() else None
         before, after = (float(np.average(value[leaves], weights=weight)) for value in self.value)
@@ -171,38 +171,36 @@ class TreeDisplay:
         n_leaves = self.nodes.end[node] - self.nodes.begin[node]
         before, after = self._means(node)
         head = f"{n_leaves} leaves, mean " if n_leaves > 1 else ""
-        if self.change.kept:
+        if self.change.is_hard:
             return head + number(before)
         return f"{head}{number(before, 3)} → {number(after, 3)} ({change(after - before)})"
 
     @property
     def layout(self) -> TreeLayout:
-        """Where the boxes stand."""
+        """Positions of the boxes."""
         texts, shown, split = self.texts, self.nodes.depth <= self.max_depth, self.is_split
-        sizes = [_style.box_size(texts[i] for i in np.flatnonzero(shown & kind)) for kind in (split, ~split)]
+        sizes = [style.box_size(texts[i] for i in np.flatnonzero(shown & kind)) for kind in (split, ~split)]
         return tree_layout(self.nodes, sizes[0], sizes[1], self.max_depth)
 
     @property
     def notes(self) -> str:
-        """What a reader has to know."""
+        """Notes below the tree."""
         lines = []
-        if not self.change.kept:
+        if not self.change.is_hard:
             known = self.change.spread is not None
             lines.append(
-                "A spread is the standard deviation of the feature." if known else "Shifts are in units of the feature."
+                "SD: standard deviation of the feature." if known else "Shifts are in units of the feature."
             )
-            if self.change.share.min() < 1:
-                lines.append(
-                    "Own weight: how much of a split's weight is on its own feature. Its new threshold is that"
-                )
-                lines.append("where the other features are at their centre.")
+            if self.change.own_weight.min() < 1:
+                lines.append("Own weight: the fraction of a split's weights that is on its own feature.")
+                lines.append("The new threshold is the one with the other features at their centre.")
         if self.nodes.depth.max() > self.max_depth:
             lines.append(f"Nodes deeper than {self.max_depth} are not drawn.")
         return "\n".join(lines)
 
     @property
     def amounts(self) -> NDArray[np.float64]:
-        """How much each node changed, (nodes,): a split in spreads, 0 if those are unknown, a leaf by what it says."""
+        """The change of each node, (nodes,): of a split in standard deviations, 0 if unknown; of a leaf, in its value."""
         shifts = np.clip(np.nan_to_num(self.change.shift_in_spreads), -_LIMIT, _LIMIT)
         means = [self._means(node) for node in range(len(self.nodes.split))]
         ends = [after - before for before, after in means]
@@ -210,18 +208,18 @@ class TreeDisplay:
 
     @property
     def largest(self) -> tuple[float, float]:
-        """The largest changes of a split and of a leaf that are drawn: they get the darkest colours."""
+        """The largest drawn changes of a split and of a leaf, which have the darkest colours."""
         drawn, size = self.nodes.depth <= self.max_depth, np.abs(self.amounts)
         split, leaf = (float(size[drawn & kind].max(initial=0.0)) for kind in (self.is_split, ~self.is_split))
         return split, leaf
 
     @property
     def colours(self) -> list[tuple[float, float, float]]:
-        """The fill of each node: the darker, the larger the change."""
+        """The fill of each node, darker for a larger change."""
         split, leaf = self.largest
         return [
-            _style.blended(
-                _style.MOVES if is_split else _style.RISES if amount > 0 else _style.FALLS,
+            style.blended(
+                style.MOVED if is_split else style.INCREASE if amount > 0 else style.DECREASE,
                 amount / ((split if is_split else leaf) or 1.0),
             )
             for amount, is_split in zip(self.amounts.tolist(), self.is_split, strict=True)
@@ -229,38 +227,38 @@ class TreeDisplay:
 
     @property
     def size(self) -> tuple[float, float]:
-        """Width and height of the figure that is made when no axes are given, in inches."""
+        """Width and height of a new figure, in inches."""
         width, height = self.layout.size
-        words = [_style.text_width(self.title, _style.TITLE), _style.text_width(self.notes or " "), self._key_width]
-        return max(width, *words) + 2 * _MARGIN, height + _HEADER + self._footer
+        text = [style.text_width(self.title, style.TITLE), style.text_width(self.notes or " "), self._key_width]
+        return max(width, *text) + 2 * _MARGIN, height + _HEADER + self._footer
 
     @property
     def _footer(self) -> float:
-        return _MARGIN + (0 if self.change.kept else 0.32) + 0.19 * len(self.notes.splitlines())
+        return _MARGIN + (0 if self.change.is_hard else 0.32) + 0.19 * len(self.notes.splitlines())
 
     @property
     def _keys(self) -> list[tuple[str, str]]:
-        if self.change.kept:
+        if self.change.is_hard:
             return []
         split, leaf = (number(largest, 2) for largest in self.largest)
         keys = [
-            (_style.MOVES, f"split moved (darkest: by {split} spreads)"),
-            (_style.RISES, "leaf says more"),
-            (_style.FALLS, f"leaf says less (darkest: by {leaf})"),
+            (style.MOVED, f"split moved (darkest: {split} SD)"),
+            (style.INCREASE, "leaf increased"),
+            (style.DECREASE, f"leaf decreased (darkest: {leaf})"),
         ]
         return keys if self.change.spread is not None else keys[1:]
 
     @property
     def _key_width(self) -> float:
-        return sum(0.45 + _style.text_width(text) for _, text in self._keys)
+        return sum(0.45 + style.text_width(text) for _, text in self._keys)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw on the given axes, scaled to fit, or on new ones of the right size."""
-        with _style.style():
+        with style.style():
             width, height = self.size
-            self.ax_, self._scale = _style.canvas(ax, width, height)
+            self.ax_, self._scale = style.canvas(ax, width, height)
             self.figure_ = self.ax_.figure
-            _style.write(self.ax_, _MARGIN, 0.22, self.title, self._scale, size=_style.TITLE, ha="left")
+            style.write(self.ax_, _MARGIN, 0.22, self.title, self._scale, size=style.TITLE, ha="left")
             self._draw_boxes()
             self._draw_footer(height)
         return self
@@ -273,24 +271,22 @@ class TreeDisplay:
             above = at.parent[box]
             if above >= 0:
                 start, end = x[above] + at.width[above] / 2, x[box] - at.width[box] / 2
-                self.ax_.plot([start, end], [y[above], y[box]], color=_style.QUIET, linewidth=self._scale, zorder=1)
+                self.ax_.plot([start, end], [y[above], y[box]], color=style.QUIET, linewidth=self._scale, zorder=1)
             size = float(at.width[box]), float(at.height[box])
             options = {"colour": colours[node], "scale": self._scale, "round_": not at.is_end[box]}
-            self.boxes_.append(_style.box(self.ax_, x[box], y[box], size, **options))
-            self.texts_.append(_style.write(self.ax_, x[box], y[box], texts[node], self._scale))
-        for box in np.flatnonzero(
-            at.parent == 0
-        ).tolist():  # the words at the root, above the upper and below the lower branch
+            self.boxes_.append(style.box(self.ax_, x[box], y[box], size, **options))
+            self.texts_.append(style.write(self.ax_, x[box], y[box], texts[node], self._scale))
+        for box in np.flatnonzero(at.parent == 0).tolist():  # labels of the root's branches
             middle = (x[0] + at.width[0] / 2 + x[box] - at.width[box] / 2) / 2
             up = y[box] < y[0]
-            options = {"va": "bottom" if up else "top", "ha": "right", "color": _style.QUIET, "size": 8.0}
-            _style.write(self.ax_, middle, (y[0] + y[box]) / 2, "yes " if up else "no ", self._scale, **options)
+            options = {"va": "bottom" if up else "top", "ha": "right", "color": style.QUIET, "size": 8.0}
+            style.write(self.ax_, middle, (y[0] + y[box]) / 2, "yes " if up else "no ", self._scale, **options)
 
     def _draw_footer(self, height: float) -> None:
         x, y = _MARGIN, height - self._footer + 0.2
         for colour, text in self._keys:
-            _style.box(self.ax_, x + 0.1, y, (0.2, 0.14), _style.blended(colour, 1.0), self._scale, round_=False)
-            _style.write(self.ax_, x + 0.27, y, text, self._scale, ha="left")
-            x += 0.45 + _style.text_width(text)
-        options = {"ha": "left", "va": "bottom", "color": _style.QUIET}
-        _style.write(self.ax_, _MARGIN, height - 0.08, self.notes, self._scale, **options)
+            style.box(self.ax_, x + 0.1, y, (0.2, 0.14), style.blended(colour, 1.0), self._scale, round_=False)
+            style.write(self.ax_, x + 0.27, y, text, self._scale, ha="left")
+            x += 0.45 + style.text_width(text)
+        options = {"ha": "left", "va": "bottom", "color": style.QUIET}
+        style.write(self.ax_, _MARGIN, height - 0.08, self.notes, self._scale, **options)

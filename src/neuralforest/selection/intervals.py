@@ -103,7 +103,7 @@ def _deviations(
     only for its own (out-of-bag) rows: the others are its training rows.
     """
     e = network.ensemble
-    leaves = network.apply(X)
+    leaves = network.apply_checked(X)
     count = np.zeros((len(X), 1))
     mean, squares = np.zeros((len(X), e.n_outputs)), np.zeros((len(X), e.n_outputs))
     for tree in range(e.n_trees):

@@ -51,7 +51,7 @@ def out_of_sample_predictions(
     network, rows = evaluated[0]
     if len(evaluated) == 1 and rows.are_shared:
         row, weight = rows.of(0)
-        prediction = network.output(data.X[row], n_jobs)
+        prediction = network.stacked_output(data.X[row], n_jobs)
         return OutOfSamplePredictions(
             row.astype(np.int64), prediction, weight.astype(np.float64), np.zeros_like(prediction)
         )

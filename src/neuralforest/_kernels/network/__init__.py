@@ -1,1 +1,1 @@
-"""Kernels of the network: forward, loss, backward and Adam."""
+"""Kernels of soft networks: forward, backward, Adam, and the loop over minibatches."""

@@ -1,6 +1,6 @@
-"""tanh of 32 rows at once, by a ratio of polynomials (degree 13 over 6) that is wrong by less than 4e-7.
+"""tanh of 32 rows at once, as a rational function (degree 13 over 6) with an absolute error below 4e-7.
 
-Beyond 8 it is exactly 1, so that a saturated unit has slope exactly 0: Adam would magnify any other.
+Beyond 8 it is exactly 1, so that the gradient of a saturated unit is exactly 0: Adam would amplify any other value.
 """
 
 import numpy as np
@@ -14,7 +14,7 @@ _ONE = np.float32(1.0)
 
 @part
 def _fraction(x):  # type: ignore[no-untyped-def]
-    """Return numerator and denominator of tanh(x), and what lifts it to 1 where rounding left it below."""
+    """Return numerator and denominator of tanh(x), and a correction that lifts saturated values to 1."""
     inner = clip(x, _F(7.905311))
     s = inner * inner
     p = s * _F(-2.76076847742355e-16) + _F(2.00018790482477e-13)
@@ -33,8 +33,7 @@ def _fraction(x):  # type: ignore[no-untyped-def]
 def tanh_of_rows(rows, first, last, contrast):  # type: ignore[no-untyped-def]
     """Replace rows first to last - 1 by tanh(contrast * row).
 
-    Two at a time, with one division for both: a / b = a d / (b d), c / d = c b / (b d). Where one of them is NaN the
-    other becomes so.
+    Two rows share one division: a / b = a d / (b d), c / d = c b / (b d). A NaN in one of them makes the other NaN.
     """
     paired = first + (last - first) // 2 * 2
     for i in range(first, paired, 2):

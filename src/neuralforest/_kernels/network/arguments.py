@@ -1,9 +1,9 @@
-"""The arrays that kernels share, in named groups; and where a subnetwork's layers stand in its parameters.
+"""The arrays that kernels share, in named groups, and the offsets of a subnetwork's layers in its parameters.
 
-A *subnetwork* is what is trained as one network: one tree (independent training) or all trees (joint training). Its
-parameters are one flat vector, [w1 | b1 | w2 | b2 | w_out | b_out], with the trees end to end in each part. In place of
-b_out stands, for each tree, its share of b_out - sum(w_out), the output where no leaf fires: a prediction is a sum of
-w_out * (v + 1), which loses no digits however many leaves there are.
+A *subnetwork* is a network that is trained by itself: of one tree (independent training), of all trees (joint training),
+or of any group of consecutive trees. Its parameters are one flat vector, [w1 | b1 | w2 | b2 | w_out | b_out], with the
+trees end to end in each part. In place of b_out stands, for each tree, its part of b_out - sum(w_out), the output where
+no leaf is active: a prediction is a sum of w_out * (v + 1), which loses no digits however many leaves there are.
 """
 
 from typing import Any, NamedTuple
@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 from neuralforest._kernels.jit import part
 
 IDENTITY, SOFTMAX = None, 1
-"""What is done to a tree's output before trees are added up. Kernels compile without what they are given None for."""
+"""What is applied to a tree's output before trees are added up. A branch for an argument that is None is not compiled."""
 
 
 class Structure(NamedTuple):
-    """Which unit is joined to which: never trained."""
+    """The connections of the units: never trained."""
 
     first_split: Any  # int64 (trees + 1,)
     first_leaf: Any  # int64 (trees + 1,)
@@ -26,8 +26,8 @@ class Structure(NamedTuple):
     missing: Any  # float32 (splits,): the unit's output where its feature is missing, -1 or +1
     inputs: Any  # int32: the features that each tree uses, trees end to end
     first_input: Any  # int64 (trees + 1,)
-    input: Any  # int32 (splits,): place of the split's feature among its tree's inputs
-    first_tree_of: Any  # int64 (subnetworks + 1,): first tree of each subnetwork
+    input: Any  # int32 (splits,): position of the split's feature among its tree's inputs
+    first_tree: Any  # int64 (subnetworks + 1,)
     first_parameter: Any  # int64 (subnetworks + 1,)
     n_features: int
     n_outputs: int
@@ -38,65 +38,65 @@ class Structure(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """The rows that each subnetwork is trained or judged on."""
+    """The training rows or the validation rows of each subnetwork."""
 
     X: Any  # float32 (rows, features), scaled
-    y: Any  # float32 (rows, outputs), scaled; one-hot for classes
+    y: Any  # float32 (rows, outputs), scaled; one-hot for classification
     row: Any  # int32: row numbers, subnetworks may share them
-    weight: Any  # float32: one weight an entry of `row`
-    begin: Any  # int64 (subnetworks,): where the subnetwork's entries begin
+    weight: Any  # float32: one weight per entry of `row`
+    begin: Any  # int64 (subnetworks,): the subnetwork's first entry
     end: Any  # int64 (subnetworks,)
 
 
 def middle_of(begin, end):  # type: ignore[no-untyped-def]
-    """Return where the second half of each subnetwork's entries begins; of an odd number the first has one more."""
+    """Return the start of the second half of each subnetwork's entries; of an odd number the first has one more."""
     return (begin + end + 1) // 2
 
 
 class Weights(NamedTuple):
-    """What changes in training."""
+    """The arrays that training updates."""
 
     parameters: Any  # float32, subnetworks end to end
     first_moment: Any  # float32
     second_moment: Any  # float32
-    start: Any  # float32, what weight decay pulls towards; empty without decay
+    start: Any  # float32, the initial values that weight decay pulls towards; empty without decay
     steps: Any  # int64 (subnetworks,)
 
 
 class Plan(NamedTuple):
-    """How to train."""
+    """The settings of training."""
 
     batch_size: int
     loss: int
-    loss_parameter: float | None  # None for the squared error: kernels then compile without the others
-    rates: Any  # float64 (3,): step sizes of the layers
+    loss_parameter: float | None  # None for the squared error: the branches of the others are then not compiled
+    rates: Any  # float64 (3,): learning rates of the layers
     beta1: float
     beta2: float
     epsilon: float
     weight_decay: float
-    bound: float | None  # C of the theory's bound C * leaves; None for none
+    weight_bound: float | None  # C of the theory's bound C * leaves; None for no bound
 
 
 class Scratch(NamedTuple):
-    """Buffers, one set a thread (independent) or one for all threads (joint)."""
+    """Buffers, one set per thread (independent) or one for all threads (joint)."""
 
     x: Any  # float32 (inputs, SIMD_WIDTH)
     u: Any  # float32 (splits, SIMD_WIDTH): outputs of layer 1
-    h: Any  # float32 (leaves, SIMD_WIDTH): outputs of layer 2, then their derivatives
-    score: Any  # float32 (2 * trees * outputs, SIMD_WIDTH): of every tree, of this and of the previous chunk
+    h: Any  # float32 (leaves, SIMD_WIDTH): outputs of layer 2, then the gradients of their arguments
+    score: Any  # float32 (2 * trees * outputs, SIMD_WIDTH): of every tree, for this and for the previous chunk
     gradient: Any  # float32 (parameters of the largest subnetwork,)
 
 
 class Tiles(NamedTuple):
-    """Further buffers for full connectivity. Kernels are given None for sparse, and then compile without that half."""
+    """Further buffers for full connectivity. For sparse, None is passed, and the code of full is not compiled."""
 
-    du: Any  # float32 (splits, SIMD_WIDTH): derivatives of layer 1
+    du: Any  # float32 (splits, SIMD_WIDTH): gradients of layer 1
     transposed: Any  # float32 (rows, SIMD_WIDTH)
 
 
 def layer_offsets(structure, subnetwork):  # type: ignore[no-untyped-def]
-    """Return where w1, b1, w2, b2, w_out and b_out begin in the parameters of a subnetwork, and their number."""
-    first, last = structure.first_tree_of[subnetwork], structure.first_tree_of[subnetwork + 1]
+    """Return the offsets of w1, b1, w2, b2, w_out and b_out in the parameters of a subnetwork, and their number."""
+    first, last = structure.first_tree[subnetwork], structure.first_tree[subnetwork + 1]
     start, stop = structure.first_split[first], structure.first_split[last]
     splits, leaves = stop - start, structure.first_leaf[last] - structure.first_leaf[first]
     if structure.full:
@@ -108,7 +108,7 @@ def layer_offsets(structure, subnetwork):  # type: ignore[no-untyped-def]
     b2 = w2 + connections
     w_out = b2 + leaves
     b_out = w_out + leaves * structure.n_outputs
-    w1 = b1 - splits * width  # not a literal 0, which would compile what it is given to once more
+    w1 = b1 - splits * width  # not a literal 0, for which its callees would be compiled once more
     return w1, b1, w2, b2, w_out, b_out, b_out + (last - first) * structure.n_outputs
 
 

@@ -1,0 +1,41 @@
+"""Validation scores of a fit in user units: the one place that turns losses of training into them."""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from neuralforest.estimators._base import NeuralForest
+
+
+def validation_scores(estimator: "NeuralForest") -> tuple[str, float, float]:
+    """Return the name of the validation score, that of the forest and that of the fitted model.
+
+    Examples
+    --------
+    >>> from neuralforest import NeuralForestRegressor
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> validation_scores(NeuralForestRegressor(max_epochs=2, random_state=0).fit(X, y))[0]
+    'RMSE'
+    """
+    return score_name(estimator), *(in_user_units(estimator, x) for x in (estimator.forest_loss_, estimator.validation_loss_))
+
+
+def score_name(estimator: "NeuralForest") -> str:
+    """Return the name of the score that `in_user_units` returns."""
+    if estimator._classifier:
+        return "log loss"
+    if not _is_squared(estimator):
+        return f"{estimator.loss} loss"
+    return "RMSE" if estimator.network_.n_outputs == 1 else "RMSE (in units of each target's spread)"
+
+
+def in_user_units(estimator: "NeuralForest", loss: float) -> float:
+    """Return a loss of training as a score: a squared error as its root, for one target in the target's units."""
+    soft = estimator.network_.soft
+    if not _is_squared(estimator) or soft is None:
+        return float(loss)
+    return float(loss) ** 0.5 * (float(soft.output_scale[0]) if len(soft.output_scale) == 1 else 1.0)
+
+
+def _is_squared(estimator: "NeuralForest") -> bool:
+    return not estimator._classifier and estimator.loss in ("auto", "squared_error")
