@@ -1,4 +1,4 @@
-"""A page in headless Chromium, over its debugging pipe: what it fetches, what its console says, how wide it is."""
+"""A page in headless Chromium, over its debugging pipe: its requests, console messages and width."""
 
 import base64
 import json
@@ -26,15 +26,15 @@ _FLAGS = [
 
 @dataclass
 class Visit:
-    """What happened while a page was open."""
+    """Requests, console messages and results of scripts of an open page."""
 
     requests: list[str] = field(default_factory=list)
     console: list[str] = field(default_factory=list)
-    answers: dict[str, object] = field(default_factory=dict)  # of each script that was asked for
+    answers: dict[str, object] = field(default_factory=dict)  # of each script
 
 
 class Browser:
-    """Chromium, spoken to in its own protocol: messages of JSON, each ended by a zero byte."""
+    """Chromium, controlled by its own protocol: messages of JSON, each ended by a zero byte."""
 
     def __init__(self, folder):
         to_browser, from_browser = os.pipe(), os.pipe()

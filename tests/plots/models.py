@@ -1,4 +1,4 @@
-"""Fitted models that the tests of pictures share; each is fitted once."""
+"""Fitted models that the tests of plots share; each is fitted once."""
 
 from functools import cache
 

@@ -16,7 +16,7 @@ pandas = pytest.importorskip("pandas")
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Return a folder with tables and models: one fitted to a table, one of texts as classes, one of plain rows."""
+    """Return a folder with tables and models: a regression and a classification of tables, an estimator and a network of arrays."""
     folder = tmp_path_factory.mktemp("report")
     X, y = small_models.regression()
     table = pandas.DataFrame(X, columns=["a", "<i>b</i>", "c", "d"])
@@ -39,7 +39,7 @@ def report(folder, model, data, *options):
 
 
 @pytest.mark.parametrize("model", ["price.nforest", "label.nforest"])
-def test_the_page_of_a_model_file_has_the_names_of_the_columns(folder, model, capsys):
+def test_the_report_on_a_model_file_has_the_names_of_the_columns(folder, model, capsys):
     assert report(folder, model, "data.csv", "--json") == 0
     assert json.loads(capsys.readouterr().out) == {"rows": 120, "out": str(folder / "page.html")}
     text = (folder / "page.html").read_text(encoding="utf-8")
@@ -48,9 +48,9 @@ def test_the_page_of_a_model_file_has_the_names_of_the_columns(folder, model, ca
     assert "kind" in text
 
 
-def test_a_model_that_does_not_know_its_target_is_told_it(folder, capsys):
+def test_a_model_without_the_name_of_its_target_needs_the_option(folder, capsys):
     assert report(folder, "plain.nforest", "plain.csv") == 1
-    assert "say it with --target" in capsys.readouterr().err
+    assert "set --target" in capsys.readouterr().err
     assert report(folder, "plain.nforest", "plain.csv", "--target", "price") == 0
 
 
@@ -60,7 +60,7 @@ def test_a_model_that_does_not_know_its_target_is_told_it(folder, capsys):
         ("network.nforest", "plain.csv", (), "holds a network without its training"),
         ("price.nforest", "plain.csv", (), "lacks 'a'"),
         ("price.nforest", "data.csv", ("--target", "nobody"), "no column 'nobody'"),
-        ("price.nforest", "data.csv", ("--target", "a"), "must not be among the columns"),
+        ("price.nforest", "data.csv", ("--target", "a"), "must not be among the features"),
         ("nothing.nforest", "data.csv", (), "check the path"),
     ],
 )
@@ -75,5 +75,5 @@ def test_it_runs_in_a_shell(folder):
     command = [sys.executable, "-m", "neuralforest", "report", "price.nforest", "data.csv"]
     here = os.environ | {"PYTHONPATH": str(Path(nf.__file__).parents[1])}
     done = subprocess.run(command, cwd=folder, env=here, capture_output=True, text=True, check=False, timeout=120)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "report.html: a page about 120 rows\n", "")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "report.html: report on 120 rows\n", "")
     assert (folder / "report.html").stat().st_size > 50_000

@@ -11,7 +11,7 @@ from sklearn.linear_model import LinearRegression
 import neuralforest as nf
 import small_models
 from neuralforest.exceptions import InvalidParameterError, UnsupportedModelError
-from neuralforest.network.importance import feature_importances
+from neuralforest.network import feature_importances
 from neuralforest.plots import ImportanceDisplay, NetworkDisplay, SurfaceDisplay, TrainingDisplay, TreeDisplay
 from plots import models
 
@@ -27,7 +27,7 @@ def texts_overlap(display):
     """Return the pairs of texts of a figure whose boxes share a point."""
     figure = display.figure_
     figure.draw_without_rendering()
-    hidden = set()  # labels of ticks beyond the ends of an axis, which exist and are not drawn
+    hidden = set()  # labels of ticks outside of an axis, which exist and are not drawn
     for axis in (axis for ax in figure.axes for axis in (ax.xaxis, ax.yaxis)):
         low, high = sorted(axis.get_view_interval())
         hidden |= {tick.label1 for tick in axis.get_major_ticks() if not low <= tick.get_loc() <= high}
@@ -41,13 +41,56 @@ def texts_overlap(display):
     ]
 
 
+def check_importances(shown, model, X):
+    for bars in shown.bars_:
+        assert sum(bar.get_width() for bar in bars) == pytest.approx(100)
+
+
+def check_units(shown, model, X):
+    tree = model.forest_.estimators_[0].tree_
+    assert len(shown.boxes_[1]) == tree.node_count - tree.n_leaves
+    assert len(shown.boxes_[2]) == tree.n_leaves
+    assert set(tree.feature[tree.feature >= 0]) <= set(shown.inputs)
+
+
+def check_surface(shown, model, X):
+    rows = np.tile(np.median(X.astype(np.float32), axis=0).astype(float), (shown.forest.size, 1))
+    first, second = (int(name.removeprefix("feature ")) for name in shown.names)
+    rows[:, first], rows[:, second] = (grid.ravel() for grid in np.meshgrid(shown.x, shown.y))
+    probability = getattr(model.forest_, "predict_proba", None)
+    expected = model.forest_.predict(rows) if probability is None else probability(rows)[:, -1]
+    np.testing.assert_allclose(np.ravel(shown.surfaces_[0].get_array()), expected, rtol=1e-12, atol=1e-12)
+
+
+def check_curves(shown, model, X):
+    for name in ("training", "validation"):
+        assert shown.lines_[name].get_xdata().tolist() == [0, 1, 2, 3]
+        assert (shown.lines_[name].get_ydata()[1:] > 0).all()
+
+
+def check_boxes(shown, model, X):
+    assert len(shown.boxes_) == model.forest_.estimators_[0].tree_.node_count
+
+
+CHECKS = {
+    ImportanceDisplay: (check_importances, {}),
+    NetworkDisplay: (check_units, {"weakest": 0.0}),
+    SurfaceDisplay: (check_surface, {"grid": 20}),
+    TrainingDisplay: (check_curves, {}),
+    TreeDisplay: (check_boxes, {"max_depth": 20}),
+}
+
+
 @pytest.mark.parametrize("display", DISPLAYS)
 @pytest.mark.parametrize("training", models.TRAINING)
 @pytest.mark.parametrize(("connectivity", "classifier"), [("sparse", True), ("full", False)])
 def test_every_display_draws_every_kind_of_model(display, training, connectivity, classifier):
-    model = models.fitted(training, connectivity, classifier)
-    shown = draw(display, model, models.rows(classifier)[0])
+    """What is drawn agrees with scikit-learn's forest and with the number of epochs."""
+    model, (X, _) = models.fitted(training, connectivity, classifier), models.rows(classifier)
+    check, options = CHECKS[display]
+    shown = draw(display, model, X, **options)
     shown.figure_.draw_without_rendering()
+    check(shown, model, X)
 
 
 @pytest.mark.parametrize("display", [ImportanceDisplay, NetworkDisplay, SurfaceDisplay, TreeDisplay])
@@ -72,41 +115,41 @@ def test_training_shows_the_history_in_units_of_the_target():
     assert display.lines_["validation"].get_xdata().tolist() == [0, 1, 2, 3]
     assert np.isnan(display.lines_["training"].get_ydata()[0])
     np.testing.assert_allclose(display.lines_["forest"].get_ydata(), scale * np.sqrt(model.forest_loss_))
-    assert display.ax_.get_ylabel() == "RMSE (units of the target)"
+    assert display.ax_.get_ylabel() == "RMSE"
 
 
-def test_independent_training_shows_the_mean_over_the_trees_and_the_forest_as_a_whole():
+def test_independent_training_shows_the_mean_over_the_trees_and_the_whole_forest():
     model = models.fitted(classifier=True)
     display = TrainingDisplay.from_estimator(model)
     np.testing.assert_allclose(display.lines_["validation"].get_ydata(), model.history_.validation_loss.mean(axis=1))
-    assert display.together == (model.forest_loss_, model.validation_loss_)
-    assert {"whole forest", "whole neural forest"} < set(display.lines_)
-    assert display.ax_.get_ylabel() == "log loss (nats a row)"
+    assert display.whole == (model.forest_loss_, model.validation_loss_)
+    assert {"whole forest", "whole model"} < set(display.lines_)
+    assert display.ax_.get_ylabel() == "log loss"
 
 
-def test_a_forest_far_above_the_curves_is_told_and_not_drawn():
+def test_a_forest_far_above_the_curves_is_in_the_legend_only():
     shown = TrainingDisplay(
         np.array([[np.nan], [1.0]]), np.ones((2, 1)), np.array([9.0]), np.array([1]), (9.0, 1.0), ""
     )
     shown.plot()
     assert np.isnan(shown.lines_["forest"].get_ydata()).all()
-    assert "above the picture" in shown.lines_["forest"].get_label()
+    assert "above the axes" in shown.lines_["forest"].get_label()
 
 
-def test_bars_are_the_importances_of_network_and_forest():
+def test_bars_are_the_importances_of_model_and_forest():
     model = models.fitted()
     display = ImportanceDisplay.from_estimator(model, feature_names=models.NAMES)
     order = display.order
     for bars, values in zip(display.bars_, (model.network_, nf.convert(model.network_.ensemble)), strict=True):
         np.testing.assert_allclose([bar.get_width() for bar in bars], 100 * feature_importances(values)[order])
-    assert (np.diff(display.network[order]) <= 0).all()
+    assert (np.diff(display.model[order]) <= 0).all()
     assert display.ax_.get_yticklabels()[0].get_text().startswith(models.NAMES[order[0]][:3])
 
 
-def test_few_of_many_features_are_drawn_and_the_rest_is_counted():
+def test_few_of_many_features_are_drawn_and_the_others_counted():
     display = ImportanceDisplay.from_estimator(models.fitted(), max_features=2)
     assert len(display.bars_[0]) == 2
-    assert display.ax_.get_legend().get_title().get_text() == "2 features below these"
+    assert display.ax_.get_legend().get_title().get_text() == "2 less important features are not drawn"
 
 
 def test_surfaces_are_the_predictions_with_the_other_features_at_their_medians():
@@ -114,24 +157,24 @@ def test_surfaces_are_the_predictions_with_the_other_features_at_their_medians()
     display = SurfaceDisplay.from_estimator(model, X, features=(1, 0), grid=7)
     row = np.median(X.astype(np.float32).astype(float), axis=0)
     row[1], row[0] = display.x[2], display.y[5]
-    assert display.network[5, 2] == model.predict(row[None])[0]
+    assert display.model[5, 2] == model.predict(row[None])[0]
     assert display.forest[5, 2] == pytest.approx(model.forest_.predict(row[None])[0])
     assert [mesh.get_clim() for mesh in display.surfaces_] == [display.limits] * 2
-    np.testing.assert_array_equal(np.ravel(display.surfaces_[1].get_array()), display.network.ravel())
+    np.testing.assert_array_equal(np.ravel(display.surfaces_[1].get_array()), display.model.ravel())
 
 
-def test_surfaces_of_a_classifier_are_probabilities_of_the_class_that_was_asked_for():
+def test_surfaces_of_a_classifier_are_probabilities_of_the_given_class():
     model, (X, _) = models.fitted(classifier=True), models.rows(True)
     display = SurfaceDisplay.from_estimator(model, X, features=(0, 1), target=0, grid=3)
     row = np.median(X.astype(np.float32).astype(float), axis=0)
     row[:2] = display.x[1], display.y[1]
-    assert display.network[1, 1] == model.predict_proba(row[None])[0, 0]
+    assert display.model[1, 1] == model.predict_proba(row[None])[0, 0]
     assert display.label == "probability of class 0"
 
 
 @pytest.mark.parametrize("connectivity", models.CONNECTIVITY)
 def test_connections_are_the_weights_of_the_network(connectivity):
-    """Those of features by how much each varies, so that they can be compared."""
+    """Those of features are multiplied by their spreads, so that they can be compared."""
     network = models.fitted(connectivity=connectivity).network_
     network = network.with_parameters(network.soft.parameters, np.zeros(network.n_subnetworks, bool))
     display = NetworkDisplay.from_estimator(network, tree=1, weakest=0.0)
@@ -159,41 +202,40 @@ def test_negative_weights_are_dashed_and_larger_ones_thicker():
 
 def test_the_path_of_a_row_is_that_of_the_papers_figure():
     tree, _ = models.figure_two()
-    display = NetworkDisplay.from_estimator(tree, row=[0.75, 4.25])  # in the cell of leaf 4
+    display = NetworkDisplay.from_estimator(tree, row=[0.75, 4.25])  # in the region of leaf 4
     assert display.leaf == 1
     assert display.path.tolist() == [0, 1, 2]  # the units numbered 0, 1 and 3
     assert "leaf 4" in display.title
     assert display.labels[2][1].startswith("4: ")
 
 
-def test_weak_connections_and_large_trees_are_cut_with_a_note():
+def test_small_weights_and_leaves_of_large_trees_are_omitted_with_a_note():
     model = models.fitted(connectivity="full")
     network = model.network_.with_parameters(model.network_.soft.parameters, np.zeros(4, bool))
     display = NetworkDisplay.from_estimator(network, max_leaves=3, max_inputs=1, weakest=0.5)
     assert len(display.leaves) == 3
     assert len(display.inputs) == 1
     assert "3 of 8 leaves are drawn" in display.note
-    assert "weak connections are not drawn" in display.note
+    assert "connections with small weights are not drawn" in display.note
 
 
-def test_a_tree_shows_what_moved():
+def test_a_tree_shows_its_changes():
     model = models.fitted()
     tree = int(np.flatnonzero(~model.network_.hard)[0])
     display = TreeDisplay.from_estimator(model, tree=tree)
     assert len(display.boxes_) == len(display.nodes.split) == 15
     root = display.texts_[0].get_text()
     assert f"→ {display.change.threshold_after[0]:.4g}".replace("-", "−") in root
-    assert "spreads)" in root
+    assert "SD)" in root
     np.testing.assert_allclose(display.value[1], display.change.value_after[:, 0])
 
 
-def test_a_deep_tree_is_cut_and_what_is_below_is_told():
+def test_a_deep_tree_is_cut_and_deeper_leaves_are_summarised():
     X, y = models.rows()
     display = TreeDisplay.from_estimator(RandomForestRegressor(1, random_state=0).fit(X, y), max_depth=2)
     assert "Nodes deeper than 2 are not drawn." in display.notes
     assert len(display.boxes_) == len(display.layout.node) <= 7
-    told = [t.get_text() for t in display.texts_ if "leaves, mean" in t.get_text()]
-    assert told
+    assert any("leaves, mean" in text.get_text() for text in display.texts_)
 
 
 def test_a_tree_of_one_leaf_can_be_drawn():
@@ -213,7 +255,7 @@ def test_a_constant_target_is_drawn():
 
 
 @pytest.mark.parametrize("display", [NetworkDisplay, TreeDisplay])
-def test_a_drawing_on_small_axes_is_scaled_as_a_whole(display):
+def test_a_drawing_on_small_axes_is_scaled(display):
     figure, ax = plt.subplots(figsize=(3, 3))
     shown = draw(display, models.fitted(), None, ax=ax)
     assert shown.ax_ is ax
@@ -232,7 +274,7 @@ def test_names_come_from_the_columns():
         SurfaceDisplay.from_estimator(model, frame[list(models.NAMES[::-1])])
 
 
-def test_missing_columns_and_signs_that_no_font_has_are_drawn():
+def test_missing_columns_and_characters_without_a_font_are_drawn():
     X, y = models.rows()
     X = np.where(np.arange(4) == 3, np.nan, X)
     model = small_models.small(connectivity="full").fit(X, y)
@@ -276,7 +318,7 @@ def test_a_model_of_another_kind_is_refused():
         (SurfaceDisplay, {"grid": 1}, "grid must be at least 2"),
     ],
 )
-def test_errors_say_the_rule_and_what_broke_it(display, options, message):
+def test_errors_name_the_rule_and_the_value(display, options, message):
     with pytest.raises(InvalidParameterError, match=message):
         draw(display, models.fitted(), models.rows()[0], **options)
 

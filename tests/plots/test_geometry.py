@@ -70,7 +70,7 @@ def test_boxes_of_a_tree_do_not_overlap_and_fit_into_the_drawing(middle, split_s
 
 @settings(max_examples=40, deadline=None)
 @given(middles(), st.integers(1, 6))
-def test_a_tree_grows_to_the_right_and_its_leaves_stand_in_order(middle, max_depth):
+def test_children_are_to_the_right_and_leaves_are_in_order(middle, max_depth):
     nodes = tree_nodes(middle)
     at = tree_layout(nodes, (2.0, 0.5), (1.0, 0.2), max_depth)
     below = at.parent >= 0
@@ -87,7 +87,7 @@ def test_a_tree_grows_to_the_right_and_its_leaves_stand_in_order(middle, max_dep
     st.lists(st.integers(1, 30), min_size=4, max_size=4),
     st.lists(st.tuples(st.floats(0.1, 3), st.floats(0.1, 1)), min_size=4, max_size=4),
 )
-def test_units_of_a_network_stand_in_order_and_do_not_overlap(counts, sizes):
+def test_units_of_a_network_are_in_order_and_do_not_overlap(counts, sizes):
     at = network_layout(counts, sizes)
     assert [len(column) for column in at.y] == counts
     x = np.repeat(at.x, counts)

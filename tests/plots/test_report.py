@@ -5,8 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import neuralforest as nf
 import small_models
 from neuralforest.exceptions import InvalidParameterError, NotFittedError
+from neuralforest.network import StackedModel
 from neuralforest.report import write_report
 from plots import browser, models
 
@@ -84,22 +86,33 @@ def test_labels_of_classes_are_escaped(tmp_path):
     assert "script" not in Page(text).tags
 
 
-def test_the_page_tells_the_scores(page):
+def test_the_page_has_the_scores(page):
     X, y = models.rows()
     model, text = models.fitted("independent", "full"), Page(page.read_text(encoding="utf-8")).text
     for predicted in (model.forest_.predict(X), model.predict(X)):
         assert f"{np.sqrt(np.mean((predicted - y) ** 2)):.4g}" in text
-    assert f"Rows given {len(X)}" in text
+    assert f"Computed on {len(X)} rows" in text
     assert f"{np.sqrt(model.validation_loss_) * model.network_.soft.output_scale[0]:.4g}" in text
-    assert "cannot be known whether these were among those it was trained on" in text
+    assert "if these rows were among them, the scores are better than on new rows" in text
 
 
-def test_the_page_of_a_classifier_tells_log_loss_and_accuracy(tmp_path):
+def test_the_page_of_a_classifier_has_log_loss_and_accuracy(tmp_path):
     (X, y), model = models.rows(True), models.fitted(classifier=True)
     text = Page(write_report(model, X, y, tmp_path / "page.html").read_text(encoding="utf-8")).text
     own = model.predict_proba(X)[np.arange(len(y)), y]
     assert f"{-np.log(own).mean():.4g}" in text
-    assert f"accuracy (share of rows) {model.forest_.score(X, y):.4g} {model.score(X, y):.4g}" in text
+    assert f"accuracy {model.forest_.score(X, y):.4g} {model.score(X, y):.4g}" in text
+
+
+def test_the_page_has_the_stacking_weights_of_the_model(tmp_path):
+    X, y = models.rows()
+    model = small_models.small().fit(X, y)
+    boosting = StackedModel("gradient_boosting", nf.convert(small_models.boosted().fit(X, y)), 0.25)
+    model.network_ = model.network_.with_base_models((boosting,))
+    text = Page(write_report(model, X, y, tmp_path / "page.html").read_text(encoding="utf-8")).text
+    assert "Stacking weights: network 0.75, gradient boosting 0.25." in text
+    assert f"RMSE {np.sqrt(np.mean((model.forest_.predict(X) - y) ** 2)):.4g}" in text
+    assert f"{np.sqrt(np.mean((model.predict(X) - y) ** 2)):.4g}" in text
 
 
 def test_the_same_model_gives_the_same_page(page, tmp_path):
@@ -108,14 +121,14 @@ def test_the_same_model_gives_the_same_page(page, tmp_path):
     assert again.read_bytes() == page.read_bytes()
 
 
-def test_models_of_one_feature_and_of_several_targets_have_a_page(tmp_path):
+def test_models_of_one_feature_and_of_several_targets_have_a_report(tmp_path):
     X, y = small_models.regression()
     for rows, target in ((X[:, :1], y), (X, np.column_stack([y, -y]))):
         model = small_models.small().fit(rows, target)
         Page(write_report(model, rows, target, tmp_path / "page.html").read_text(encoding="utf-8"))
 
 
-def test_boosted_models_have_a_page(tmp_path):
+def test_boosted_models_have_a_report(tmp_path):
     X, y = small_models.classification(classes=2)
     Page(write_report(models.boosted(True), X, y, tmp_path / "page.html").read_text(encoding="utf-8"))
 
@@ -127,14 +140,14 @@ def test_errors_are_sentences(tmp_path):
         write_report(small_models.small(), X, y, path)
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         write_report(models.fitted(), X, y[1:], path)
-    with pytest.raises(InvalidParameterError, match="y must hold 1 finite numbers a row"):
+    with pytest.raises(InvalidParameterError, match="y must have 1 finite numbers per row"):
         write_report(models.fitted(), X, np.full(len(y), np.nan), path)
-    with pytest.raises(InvalidParameterError, match=r"y must hold only the classes \[0, 1, 2\], got 9 too"):
+    with pytest.raises(InvalidParameterError, match=r"y must have only the classes \[0, 1, 2\], got also 9"):
         write_report(models.fitted(classifier=True), X, np.full(len(y), 9), path)
     assert not path.exists()
 
 
-def test_every_image_of_the_page_about_pictures_is_there_and_small():
+def test_every_image_of_the_docs_exists_and_is_small():
     docs = Path(__file__).parents[2] / "docs"
     images = re.findall(r"\]\((images/.*?)\)", (docs / "pictures.md").read_text(encoding="utf-8"))
     assert len(images) == 8
@@ -142,7 +155,7 @@ def test_every_image_of_the_page_about_pictures_is_there_and_small():
 
 
 @pytest.mark.skipif(browser.CHROMIUM is None, reason="Chromium is not installed")
-def test_a_real_browser_shows_the_page_without_complaint(page, tmp_path):
+def test_a_real_browser_shows_the_page_without_errors(page, tmp_path):
     width = "document.documentElement.scrollWidth"
     shown = "[...document.querySelectorAll('svg')].every(svg => svg.getBoundingClientRect().height > 100)"
     smallest = (  # in pixels on the screen

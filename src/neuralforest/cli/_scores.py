@@ -1,4 +1,4 @@
-"""The scores of a forest and of the model that was trained from it, and what training changed, as text."""
+"""The scores of a forest and of the model that was trained from it."""
 
 from typing import Any
 
@@ -8,7 +8,6 @@ from sklearn.metrics import accuracy_score, log_loss, r2_score, root_mean_square
 
 from neuralforest.cli._output import change, layout
 from neuralforest.estimators import scores
-from neuralforest.network import ForestNetwork
 
 Scores = dict[str, float]
 
@@ -50,25 +49,3 @@ def comparison(forest: Scores, model: Scores) -> list[list[str]]:
 def comparison_table(scores: dict[str, Scores]) -> str:
     """Return the scores of forest and model as a table."""
     return layout([["", "forest", "neural forest", "change"], *comparison(**scores)], "  ")
-
-
-def improved_trees(network: ForestNetwork) -> int:
-    """Return the number of trees that were replaced by their networks."""
-    return int((~network.hard[network.subnetworks.of_tree]).sum())
-
-
-def outcome(network: ForestNetwork) -> str:
-    """Return the result of training and stacking, such as '12 of 12 trees improved'."""
-    text = f"{improved_trees(network)} of {network.ensemble.n_trees} trees improved"
-    return f"{text}; stacking weights: {weights_text(network.stacking_weights)}" if network.base_models else text
-
-
-def weights_text(weights: dict[str, float]) -> str:
-    """Return stacking weights as text.
-
-    Examples
-    --------
-    >>> weights_text({"network": 0.52, "gradient_boosting": 0.48})
-    'network 0.52, gradient boosting 0.48'
-    """
-    return ", ".join(f"{name.replace('_', ' ')} {weight:.2f}" for name, weight in weights.items())

@@ -18,9 +18,7 @@ _PARQUET = (".parquet", ".pq")
 def add_table_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of commands that read a table."""
     parser.add_argument("data", help="CSV file with column names in its first row, or Parquet file (.parquet)")
-    parser.add_argument(
-        "--separator", default=",", metavar="S", help="separator of the CSV file (default: ,)"
-    )
+    parser.add_argument("--separator", default=",", metavar="S", help="separator of the CSV file (default: ,)")
 
 
 def read_table(path: str, separator: str = ",") -> "pandas.DataFrame":
@@ -52,7 +50,9 @@ def _read_parquet(pandas: Any, path: str, _: str) -> "pandas.DataFrame":
         except ImportError as error:
             raise missing_extra("pyarrow", "cli") from error
         except (ValueError, OSError) as error:
-            raise TableError(f"{path!r} is not a Parquet file: a CSV file must have a name that ends in .csv") from error
+            raise TableError(
+                f"{path!r} is not a Parquet file: a CSV file must have a name that ends in .csv"
+            ) from error
 
 
 def _read_csv(pandas: Any, path: str, separator: str) -> "pandas.DataFrame":

@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from neuralforest.cli._output import add_json_argument, emit, log
-from neuralforest.cli._scores import Scores, comparison_table, held_out_scores, outcome, validation_scores
+from neuralforest.cli._scores import Scores, comparison_table, held_out_scores, validation_scores
 from neuralforest.cli._tables import add_table_arguments, read_table
 from neuralforest.estimators import NeuralForestClassifier, NeuralForestRegressor, forests
+from neuralforest.estimators.summary import stacking_text, trees_improved
 from neuralforest.exceptions import TableError
 from neuralforest.persistence import save
 from neuralforest.tables import MAX_CLASSES, Column, TableModel, Task, column_of, guess_task, listed, read_target
@@ -38,7 +39,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"auto: strings, and up to {MAX_CLASSES} distinct integers, are classes (default: auto)",
     )
     parser.add_argument("--drop", action="append", default=[], metavar="A,B", help="columns to ignore")
-    parser.add_argument("--test", type=_fraction, metavar="FRACTION", help="fraction of the rows to hold out for a test")
+    parser.add_argument(
+        "--test", type=_fraction, metavar="FRACTION", help="fraction of the rows to hold out for a test"
+    )
     _add_model_arguments(parser)
     add_json_argument(parser)
 
@@ -141,7 +144,7 @@ def _log_identifiers(arguments: argparse.Namespace, table: "pandas.DataFrame") -
             if column.categories is not None and len(column.categories) > 0.9 * len(values):
                 log(
                     arguments,
-                    f"column {name!r} has a different string in almost every row: --drop {name!r} if it is an identifier",
+                    f"column {name!r} has a new string in almost every row: --drop {name!r} if it is an identifier",
                 )
 
 
@@ -186,7 +189,7 @@ def _summary(
         f"{arguments.out}: {facts['task']} of {model.target!r}, {facts['rows']} rows, {len(model.columns)} columns, "
         f"{facts['seconds']:.1f} s",
         *([f"string columns, encoded in alphabetical order: {listed(strings)}"] if strings else []),
-        outcome(model.model.network_),
+        "; ".join([trees_improved(model.model.history_), *stacking_text(model.model.network_)]),
         "validation score (used for model selection):",
         comparison_table(scores["validation"]),
     ]

@@ -5,7 +5,7 @@ import os
 from typing import Any
 
 from neuralforest.cli._output import add_json_argument, emit
-from neuralforest.cli._scores import comparison_table, improved_trees, validation_scores, weights_text
+from neuralforest.cli._scores import comparison_table, validation_scores
 from neuralforest.network import ForestNetwork
 from neuralforest.persistence import load
 from neuralforest.tables import TableModel, listed
@@ -17,7 +17,7 @@ EXAMPLES = """  neuralforest info houses.nforest
 _TEXT = {
     "classes": lambda labels: listed(labels, most=10),
     "contrast": lambda pair: " and ".join(map(str, pair)),
-    "stacking_weights": weights_text,
+    "stacking_weights": lambda weights: ", ".join(f"{name} {weight:.2f}" for name, weight in weights.items()),
 }
 """How entries are shown, where not as they are."""
 
@@ -53,7 +53,7 @@ def describe(model: Any) -> dict[str, Any]:
         "training": None if soft is None else soft.training,
         "connectivity": None if soft is None else soft.connectivity,
         "contrast": None if soft is None else list(soft.contrast),
-        "improved_trees": None if soft is None else improved_trees(network),
+        "improved_trees": None if soft is None else int((~network.hard[network.subnetworks.of_tree]).sum()),
         "stacking_weights": network.stacking_weights if network.base_models else None,
         "columns": None
         if table is None

@@ -26,10 +26,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
     parser.add_argument("model", help="model file")
     add_table_arguments(parser)
-    parser.add_argument("--out", default="report.html", metavar="FILE", help="HTML file to write (default: report.html)")
     parser.add_argument(
-        "--target", metavar="NAME", help="column with the true values (default: the target of the fit)"
+        "--out", default="report.html", metavar="FILE", help="HTML file to write (default: report.html)"
     )
+    parser.add_argument("--target", metavar="NAME", help="column with the true values (default: the target of the fit)")
     add_json_argument(parser)
 
 

@@ -19,8 +19,8 @@ def add_hard_trees(graph: Graph, view: View, x: str) -> str:
     e = view.ensemble
     if e.compare_dtype == "float64" and graph.dtype == "float32":
         raise UnsupportedModelError(
-            "the trees of this model compare in float64, and a graph in float32 rounds X first, which can send rows near a "
-            "threshold to the wrong side: export it with dtype='float64'"
+            "the trees of this model compare in float64, and a graph in float32 rounds X first, which can send rows "
+            "near a threshold to the wrong side: export it with dtype='float64'"
         )
     trees = nodes_of(e, view.hard_trees)
     value = graph.number(trees.value - view.weighted_sum.hard_center)

@@ -20,7 +20,7 @@ MAX_DRAWS = 16
 
 @dataclass(frozen=True, eq=False)
 class Bags:
-    """The bootstrap sample of each tree: the seeds of the draws where these determine it, or how often each row was drawn.
+    """The bootstrap samples of the trees: the seeds of the draws, where these determine them, or counts of the rows.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Positions in drawings: trees from left to right, networks in columns. Knows no matplotlib.
+"""Positions in drawings: trees from left to right, networks in columns. Does not use matplotlib.
 
 Lengths are in inches, x to the right and y downwards.
 """

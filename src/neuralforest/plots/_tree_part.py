@@ -1,4 +1,4 @@
-"""The part of one tree's network that is drawn: units, connections and labels. Knows no matplotlib."""
+"""The part of one tree's network that is drawn: units, connections and labels. Does not use matplotlib."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

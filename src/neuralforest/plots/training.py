@@ -6,7 +6,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from neuralforest.estimators.scores import validation_scores
+from neuralforest.estimators.scores import in_user_units, validation_scores
 from neuralforest.exceptions import InvalidParameterError
 from neuralforest.plots import style
 from neuralforest.plots.arguments import trained_estimator
@@ -55,7 +55,7 @@ class TrainingDisplay:
     >>> model = NeuralForestRegressor(forest, max_epochs=10, contrast=(3, 1), random_state=0).fit(X, y)
     >>> display = TrainingDisplay.from_estimator(model)
     >>> display.validation.shape, display.label
-    ((11, 5), 'RMSE (units of the target)')
+    ((11, 5), 'RMSE')
     """
 
     training: NDArray[np.float64]
@@ -88,7 +88,14 @@ class TrainingDisplay:
             raise InvalidParameterError(
                 "TrainingDisplay needs a model with its history_, and this one was saved without it: fit it again"
             )
-        XXX
+        in_units = np.vectorize(lambda loss: in_user_units(estimator, loss), otypes=[np.float64])
+        validated = np.isfinite(history.forest_loss)  # the others have no validation rows
+        training = np.vstack([np.full((1, len(validated)), np.nan), history.training_loss])
+        curves = [in_units(_filled(losses[:, validated])) for losses in (training, history.validation_loss)]
+        label, *whole = validation_scores(estimator)
+        forest = in_units(history.forest_loss[validated])
+        return cls(curves[0], curves[1], forest, history.best_epoch[validated], (whole[0], whole[1]), label)
+
     @property
     def independent(self) -> bool:
         """Whether there are several subnetworks, of which means are drawn."""
@@ -148,3 +155,9 @@ class TrainingDisplay:
         loss = self.validation[epoch, 0]
         label = f"selected epoch {epoch}: {number(loss)}"
         self.ax_.plot([epoch], [loss], "o", color=style.MODEL, markersize=7, label=label, clip_on=False)
+
+
+def _filled(losses: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return losses with every NaN replaced by the last number before it: a subnetwork that has stopped."""
+    last = np.maximum.accumulate(np.where(np.isnan(losses), 0, np.arange(len(losses))[:, None]), axis=0)
+    return np.take_along_axis(losses, last, axis=0)

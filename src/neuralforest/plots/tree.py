@@ -188,9 +188,7 @@ class TreeDisplay:
         lines = []
         if not self.change.is_hard:
             known = self.change.spread is not None
-            lines.append(
-                "SD: standard deviation of the feature." if known else "Shifts are in units of the feature."
-            )
+            lines.append("SD: standard deviation of the feature." if known else "Shifts are in units of the feature.")
             if self.change.own_weight.min() < 1:
                 lines.append("Own weight: the fraction of a split's weights that is on its own feature.")
                 lines.append("The new threshold is the one with the other features at their centre.")
@@ -200,7 +198,7 @@ class TreeDisplay:
 
     @property
     def amounts(self) -> NDArray[np.float64]:
-        """The change of each node, (nodes,): of a split in standard deviations, 0 if unknown; of a leaf, in its value."""
+        """The change of each node, (nodes,): of a split in standard deviations (0 if unknown), of a leaf in value."""
         shifts = np.clip(np.nan_to_num(self.change.shift_in_spreads), -_LIMIT, _LIMIT)
         means = [self._means(node) for node in range(len(self.nodes.split))]
         ends = [after - before for before, after in means]

@@ -1,8 +1,8 @@
-"""Tree models from skops files: only classes on a list are made, and the trees' own sizes are checked before.
+"""Tree models from skops files: only listed classes are instantiated, after the sizes of their trees are checked.
 
-skops refuses scikit-learn's Tree unless told to trust it, because its indices lead anywhere in memory when it predicts.
-Here it is never asked to: its arrays are copied and checked. What it allocates is checked too, since it takes the sizes
-that a file states at their word.
+skops does not load scikit-learn's Tree unless it is listed as trusted, because it predicts with unchecked indices.
+Here it never predicts: its arrays are copied and checked by `read_ensemble`. Its sizes are checked before it is
+instantiated, because it allocates memory for the sizes that the file states.
 """
 
 import io
@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from neuralforest._extras import missing_extra
 from neuralforest.exceptions import UnsupportedModelError
 
 _TRUSTED = ["sklearn.tree._tree.Tree", "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor"]
@@ -26,26 +27,26 @@ _FAMILIES = (
     "HistGradientBoosting",
 )
 _MODELS = {f"{family}{task}" for family in _FAMILIES for task in ("Regressor", "Classifier")}
-_MOST_COMPRESSION = 100
+_MAX_COMPRESSION = 100
 
 
 def read_skops(path: str) -> Any:
-    """Return the scikit-learn model of a skops file, or refuse it."""
+    """Return the scikit-learn model of a skops file; anything else is an UnsupportedModelError."""
     try:
         import skops.io
     except ImportError as error:
-        raise UnsupportedModelError("reading skops files needs skops: pip install 'neuralforest[skops]'") from error
+        raise missing_extra("skops", "skops") from error
     with open(path, "rb") as file:
         data = file.read()
     try:
         _check(data, path)
         untrusted = sorted(set(skops.io.get_untrusted_types(data=data)) - set(_TRUSTED))
         if untrusted:
-            raise _refusal(path, f"it holds {untrusted[0]}, which is not on the list of types to trust")
+            raise _refusal(path, f"it holds {untrusted[0]}, which is not on the list of trusted types")
         return skops.io.loads(data, trusted=_TRUSTED)
     except UnsupportedModelError:
         raise
-    except Exception as error:  # whatever a forged file makes skops, numpy or scikit-learn stumble over
+    except Exception as error:  # a forged file can cause any error in skops, NumPy or scikit-learn
         raise _refusal(path, f"it cannot be read ({type(error).__name__}: {str(error)[:200]})") from error
 
 
@@ -53,8 +54,8 @@ def _check(data: bytes, path: str) -> None:
     if not zipfile.is_zipfile(io.BytesIO(data)):
         raise _refusal(path, "it is not a skops file")
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        if sum(member.file_size for member in archive.infolist()) > _MOST_COMPRESSION * len(data):
-            raise _refusal(path, f"it would grow more than {_MOST_COMPRESSION} times when unpacked")
+        if sum(member.file_size for member in archive.infolist()) > _MAX_COMPRESSION * len(data):
+            raise _refusal(path, f"it is compressed by more than a factor of {_MAX_COMPRESSION}")
         schema = json.loads(archive.read("schema.json"))
         if not str(schema["__module__"]).startswith("sklearn.") or schema["__class__"] not in _MODELS:
             raise _refusal(path, f"it holds a {schema['__class__']!s:.60}")
@@ -62,7 +63,7 @@ def _check(data: bytes, path: str) -> None:
 
 
 def _check_trees(node: Any, archive: zipfile.ZipFile, path: str) -> None:
-    """Look for trees everywhere in the description of a model; each must state the sizes that its arrays have."""
+    """Check all trees in the description of a model: each must state the sizes of its arrays."""
     waiting = [node]
     while waiting:
         node = waiting.pop()
@@ -90,23 +91,23 @@ def _check_tree(node: dict[str, Any], archive: zipfile.ZipFile, path: str) -> No
         or nodes.shape != sizes[:1]
         or math.prod(sizes) < 1
     ):
-        raise _refusal(path, "a tree does not have the sizes that the file states")
+        raise _refusal(path, "the arrays of a tree do not have the sizes that the file states")
 
 
 def _number(node: dict[str, Any]) -> int:
     if node["__loader__"] != "JsonNode":
-        raise ValueError("a size is not a plain number")
+        raise ValueError("a size is not a number")
     return int(json.loads(node["content"]))
 
 
 def _array(node: dict[str, Any], archive: zipfile.ZipFile) -> np.ndarray[Any, Any]:
     if node["__loader__"] != "NdArrayNode" or node["type"] != "numpy":
-        raise ValueError("an array is not plain")
+        raise ValueError("an array is not a NumPy array")
     return np.asarray(np.load(io.BytesIO(archive.read(node["file"])), allow_pickle=False))
 
 
 def _refusal(path: str, reason: str) -> UnsupportedModelError:
     return UnsupportedModelError(
         f"{path!r} cannot be converted: {reason}. Supported: skops files of scikit-learn's {', '.join(_FAMILIES)}, "
-        "regressors and classifiers; in Python, nf.save(nf.convert(model), path) for any model that nf.convert takes."
+        "regressors and classifiers; in Python, nf.save(nf.convert(model), path) for every model that nf.convert takes."
     )

@@ -1,4 +1,4 @@
-"""Figures as SVG that can stand in an HTML page: no names that clash with another figure's, nothing fetched."""
+"""Figures as SVG inside an HTML page: identifiers are unique in the page, and nothing is fetched."""
 
 import html
 import io
@@ -6,7 +6,7 @@ import re
 import warnings
 from typing import Any
 
-from neuralforest.plots import _style
+from neuralforest.plots import style
 
 _DROPPED = re.compile(r"<\?xml.*?\?>|<!DOCTYPE.*?>|<!--.*?-->|<metadata>.*?</metadata>|<style .*?</style>", re.DOTALL)
 _NAME = re.compile(r'(\bid="|url\(#|href="#)')
@@ -15,9 +15,9 @@ _VIEW = re.compile(r'viewBox="([^"]*)"')
 
 
 def new_figure(size: tuple[float, float], layout: str | None = "constrained") -> Any:
-    """Return a figure of that size in inches that no window belongs to."""
-    with _style.style():
-        return _style.matplotlib_module("figure").Figure(figsize=size, layout=layout)
+    """Return a figure of that size in inches, without a window."""
+    with style.style():
+        return style.matplotlib_module("figure").Figure(figsize=size, layout=layout)
 
 
 def inline_svg(figure: Any, name: str, description: str) -> str:
@@ -27,14 +27,14 @@ def inline_svg(figure: Any, name: str, description: str) -> str:
     ----------
     figure : matplotlib figure
     name : str
-        Different for each figure of a page: it is put before every identifier.
+        Prefix of every identifier, different for each figure of a page.
     description : str
-        What a person hears who cannot see the picture.
+        The text of screen readers.
     """
     buffer = io.StringIO()
     settings = {"svg.fonttype": "none", "svg.hashsalt": name}
     nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
-    with _style.style(), _style.matplotlib_module().rc_context(settings), warnings.catch_warnings():
+    with style.style(), style.matplotlib_module().rc_context(settings), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing from", UserWarning)  # the reader's browser has other fonts
         figure.savefig(buffer, format="svg", metadata=nothing, dpi=150)
     text = _DROPPED.sub("", buffer.getvalue())

@@ -3,8 +3,6 @@
 from dataclasses import replace
 from typing import NamedTuple
 
-import numpy as np
-
 from neuralforest.network import ForestNetwork
 from neuralforest.selection import calibration
 from neuralforest.selection.predictions import (

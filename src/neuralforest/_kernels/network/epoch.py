@@ -1,158 +1,172 @@
 """One pass over the training rows: shuffle, then forward, loss, backward and Adam for every minibatch.
 
-A minibatch is handled in chunks of 32 rows; the lanes of a last, shorter chunk repeat its last row with weight 0.
-Threads may share a subnetwork (joint training): each has its own trees, or in the hidden layers of a full network its own
-groups of units, and meets the others in `meet`. How a number is computed does not depend on how many threads there are,
-so the result does not either.
+A minibatch is processed in chunks of 32 rows; the lanes of a last, shorter chunk repeat its last row with weight 0.
+Threads may share a subnetwork (joint training): each has its own trees, or in the hidden layers of a full network its
+own groups of units, and waits for the others at a barrier. The arithmetic of a number does not depend on the number of
+threads, so neither does the result.
 
-Numba counts the references to an array when a part is entered and left, unless it can see that the counts cancel: a
-part needs one way out (no early return, no power or tuple index that may raise, no range whose step may be 0), and no
+Numba counts the references to an array when a part is entered and left, unless it can prove that the counts cancel: a
+part needs one exit (no early return, no power or tuple index that may raise, no range whose step may be 0), and no
 array that only one of its branches uses. Otherwise a step pays for a hundred atomic operations, on counters that all
-threads share; `NRT_incref` in `part.overloads[...].library.get_llvm_str()` gives it away.
+threads share; look for `NRT_incref` in `part.overloads[...].library.get_llvm_str()`.
 """
+
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from neuralforest._kernels import dense, output, sparse
-from neuralforest._kernels.jit import absent, kernel, part
+from neuralforest._kernels.barrier import Team, wait
+from neuralforest._kernels.jit import invert_none, kernel, part
+from neuralforest._kernels.network import dense, output, sparse
 from neuralforest._kernels.network.adam import adam, column_sum, project
 from neuralforest._kernels.network.arguments import compiled_offsets
-from neuralforest._kernels.barrier import meet
-from neuralforest._kernels.simd import SIMD_WIDTH, load, total
 from neuralforest._kernels.network.losses import batch_loss
 from neuralforest._kernels.network.shuffle import shuffle
+from neuralforest._kernels.simd import SIMD_WIDTH, lane_sum, load
 
 EVALUATE = -1
-"""In place of the number of an epoch: measure the loss and learn nothing."""
+"""In place of the number of an epoch: compute the loss and train nothing."""
+
+
+class Chunk(NamedTuple):
+    """At most 32 rows of a minibatch, one per SIMD lane."""
+
+    row: Any  # int64 (SIMD_WIDTH,): positions in X and y
+    weight: Any  # float32 (SIMD_WIDTH,)
+    target: Any  # float32 (outputs, SIMD_WIDTH)
+    prediction: Any  # float32 (outputs, SIMD_WIDTH)
+    grad: Any  # float32 (outputs, SIMD_WIDTH): of the loss w.r.t. the prediction
+    score_grad: Any  # float32 (outputs, SIMD_WIDTH): of the loss w.r.t. the score of one tree
 
 
 @part
-def _share(n, worker, workers, multiple):  # type: ignore[no-untyped-def]
-    """Return the first and the last + 1 of a worker's units, out of n; units are handed out in groups of `multiple`."""
-    groups = (n + multiple - 1) // multiple
+def empty_chunk(n_outputs):  # type: ignore[no-untyped-def]
+    """Allocate a chunk."""
+    shape = n_outputs, SIMD_WIDTH
+    target, prediction = np.empty(shape, np.float32), np.empty(shape, np.float32)
+    grad, score_grad = np.empty(shape, np.float32), np.empty(shape, np.float32)
+    row, weight = np.empty(SIMD_WIDTH, np.int64), np.empty(SIMD_WIDTH, np.float32)
+    return Chunk(row, weight, target, prediction, grad, score_grad)
+
+
+@part
+def _fill_chunk(rows, entries, first, last, chunk):  # type: ignore[no-untyped-def]
+    """Copy rows entries[first:last] (at most 32) into the lanes; further lanes repeat the last row with weight 0."""
+    for lane in range(len(chunk.row)):
+        entry = entries[min(first + lane, last - 1)]
+        chunk.row[lane] = rows.row[entry]
+        chunk.weight[lane] = rows.weight[entry] if first + lane < last else np.float32(0.0)
+        for o in range(len(chunk.target)):
+            chunk.target[o, lane] = rows.y[chunk.row[lane], o]
+
+
+@part
+def _fill_order(order, begin, training, seed, epoch, subnetwork):  # type: ignore[no-untyped-def]
+    """Fill `order` with the entries of a subnetwork, which start at `begin`: shuffled for training."""
+    if training:
+        shuffle(order, seed, epoch, subnetwork)
+    for i in range(len(order)):
+        order[i] = begin + (order[i] if training else i)
+
+
+@part
+def _range_of(n, team, multiple):  # type: ignore[no-untyped-def]
+    """Return the first and the last + 1 of a worker's units, out of n, in groups of `multiple` units."""
+    groups, worker, workers = (n + multiple - 1) // multiple, team.worker, team.workers
     first, last = groups * worker // workers * multiple, groups * (worker + 1) // workers * multiple
     return first, last if last < n else n
 
 
 @part
-def _entries(order, begin, learning, seed, epoch, subnetwork):  # type: ignore[no-untyped-def]
-    """Fill `order` with the entries of a subnetwork, which start at `begin`: shuffled, or as they are."""
-    if learning:
-        shuffle(order, seed, epoch, subnetwork)
-    for i in range(len(order)):
-        order[i] = begin + (order[i] if learning else i)
+def _shape(structure, subnetwork):  # type: ignore[no-untyped-def]
+    """Return the first tree of a subnetwork, and its numbers of trees, splits and leaves."""
+    first, last = structure.first_tree[subnetwork], structure.first_tree[subnetwork + 1]
+    n_splits = structure.first_split[last] - structure.first_split[first]
+    return first, last - first, n_splits, structure.first_leaf[last] - structure.first_leaf[first]
 
 
 @part
-def fill_batch(rows, entries, first, last, batch, weight, target):  # type: ignore[no-untyped-def]
-    """Take rows entries[first:last] (at most 32) into the lanes; the lanes beyond repeat the last with weight 0."""
-    for lane in range(len(batch)):
-        entry = entries[min(first + lane, last - 1)]
-        batch[lane] = rows.row[entry]
-        weight[lane] = rows.weight[entry] if first + lane < last else np.float32(0.0)
-        for o in range(len(target)):
-            target[o, lane] = rows.y[batch[lane], o]
-
-
-@part
-def forward_subnetwork(structure, subnetwork, offsets, p, X, batch, scratch, tiles, runs, half, worker, workers, counters):  # type: ignore[no-untyped-def]
-    """Fill the scores of this worker's trees."""
-    first_tree, last_tree = structure.first_tree_of[subnetwork], structure.first_tree_of[subnetwork + 1]
+def forward_subnetwork(structure, subnetwork, offsets, p, X, rows, scratch, tiles, is_sparse, half, team):  # type: ignore[no-untyped-def]
+    """Fill the scores of this worker's trees for 32 rows of X."""
+    first_tree, n_trees, n_splits, n_leaves = _shape(structure, subnetwork)
     if tiles is not None:
-        n_splits = structure.first_split[last_tree] - structure.first_split[first_tree]
-        n_leaves = structure.first_leaf[last_tree] - structure.first_leaf[first_tree]
-        x0 = worker * 2 * structure.n_features
-        meet(counters, workers)  # until now others may have moved w1, or read u
-        dense.gather(X, batch, scratch.x, x0, structure.n_features)
-        first, last = _share(n_splits, worker, workers, dense.UNROLL)
+        x0 = team.worker * 2 * structure.n_features
+        wait(team)  # until now others may have updated w1, or read u
+        dense.gather(X, rows, scratch.x, x0, structure.n_features)
+        first, last = _range_of(n_splits, team, dense.UNROLL)
         dense.first_layer(structure, first_tree, first, last, offsets, p, scratch.x, x0, scratch.u)
-        meet(counters, workers)
-        first, last = _share(n_leaves, worker, workers, dense.rows_per_step(n_splits))
+        wait(team)
+        first, last = _range_of(n_leaves, team, dense.rows_per_step(n_splits))
         dense.second_layer(structure, n_splits, first, last, offsets, p, scratch.u, scratch.h)
-        meet(counters, workers)
-    begin, end = _share(last_tree - first_tree, worker, workers, 1)
+        wait(team)
+    begin, end = _range_of(n_trees, team, 1)
     for tree in range(first_tree + begin, first_tree + end):
-        if runs is not None:
-            sparse.forward(structure, first_tree, tree, offsets, p, X, batch, scratch)
+        if is_sparse is not None:
+            sparse.forward(structure, first_tree, tree, offsets, p, X, rows, scratch)
         output.forward(structure, first_tree, tree, offsets, p, scratch.h, scratch.score, half)
 
 
 @part
-def backward_subnetwork(  # type: ignore[no-untyped-def]
-    structure, subnetwork, offsets, p, scratch, tiles, runs, half, slope, own, worker, workers, counters
-):
-    """Add the gradients of this worker's trees, given the slopes of the prediction; but not those of a full w2."""
-    first_tree, last_tree = structure.first_tree_of[subnetwork], structure.first_tree_of[subnetwork + 1]
-    n_trees = last_tree - first_tree
-    begin, end = _share(n_trees, worker, workers, 1)
+def _backward_subnetwork(structure, subnetwork, offsets, p, scratch, tiles, is_sparse, half, chunk, team):  # type: ignore[no-untyped-def]
+    """Add the gradients of this worker's trees, given that of the prediction; except those of a full w2."""
+    first_tree, n_trees, n_splits, n_leaves = _shape(structure, subnetwork)
+    begin, end = _range_of(n_trees, team, 1)
     for tree in range(first_tree + begin, first_tree + end):
-        output.score_gradient(structure, n_trees, tree - first_tree, scratch.score, half, slope, own)
-        output.backward(structure, first_tree, tree, offsets, p, scratch.h, own, scratch.gradient)
-        if runs is not None:
+        output.score_gradient(
+            structure, n_trees, tree - first_tree, scratch.score, half, chunk.grad, chunk.score_grad
+        )
+        output.backward(structure, first_tree, tree, offsets, p, scratch.h, chunk.score_grad, scratch.gradient)
+        if is_sparse is not None:
             sparse.backward(structure, first_tree, tree, offsets, p, scratch)
     if tiles is not None:
-        meet(counters, workers)
-        n_splits = structure.first_split[last_tree] - structure.first_split[first_tree]
-        n_leaves = structure.first_leaf[last_tree] - structure.first_leaf[first_tree]
-        first, last = _share(n_splits, worker, workers, dense.UNROLL)
+        wait(team)
+        first, last = _range_of(n_splits, team, dense.UNROLL)
         dense.input_gradient(p, offsets[2], n_splits, first, last, scratch.h, n_leaves, tiles.du)
         dense.first_layer_gradient(structure, first, last, offsets, scratch.u, tiles.du, scratch.gradient)
-        n, x0 = structure.n_features, (2 * worker + 1) * structure.n_features
-        t0 = dense.first_tile(structure, n_splits, worker)
+        n, x0 = structure.n_features, (2 * team.worker + 1) * structure.n_features
+        t0 = dense.first_tile(structure, n_splits, team.worker)
         dense.transpose(scratch.x, x0, n, tiles.transposed, t0)
         w1 = offsets[0] + first * n
         dense.add_weight_gradient(tiles.du, first, last, scratch.x, x0, tiles.transposed, t0, n, scratch.gradient, w1)
         dense.transpose(scratch.u, np.int64(0), n_splits, tiles.transposed, t0)
-        meet(counters, workers)
+        wait(team)
 
 
 @part
-def add_loss(kind, parameter, prediction, target, weight, rows, slope):  # type: ignore[no-untyped-def]
-    """Return the summed loss of 32 lanes; fill the slopes of weight * loss / rows."""
-    if parameter is not None:
-        sum_ = batch_loss(kind, parameter, prediction, target, weight, rows, slope)
-    else:
-        sum_ = output.squared_error(prediction, target, weight, rows, slope)
-    return sum_
+def _update_full_w2(structure, subnetwork, offsets, weights, scratch, tiles, plan, factor, step, chunks, team):  # type: ignore[no-untyped-def]
+    """Add the gradients of this worker's rows of a full w2, and update them when the minibatch is complete.
 
-
-@part
-def step_of_full_w2(structure, subnetwork, offsets, weights, scratch, tiles, plan, rate, step, chunks, worker, workers):  # type: ignore[no-untyped-def]
-    """Add the gradients of this worker's rows of a full w2, and move these when the minibatch is complete.
-
-    A few rows at a time: the matrix is too large for the cache, and so is its gradient. `chunks` says whether this is
-    the only chunk of its minibatch, and whether it is the last. The gradient of an only chunk is never written to
-    memory: the next rows take the place of those that are done.
+    A few rows at a time: neither the matrix nor its gradient fits into the cache. `chunks` is whether this is the only
+    chunk of its minibatch, and whether it is the last. The gradient of an only chunk is never written to memory: the
+    next rows reuse its place.
     """
-    first_tree, last_tree = structure.first_tree_of[subnetwork], structure.first_tree_of[subnetwork + 1]
-    n_splits = structure.first_split[last_tree] - structure.first_split[first_tree]
-    n_leaves = structure.first_leaf[last_tree] - structure.first_leaf[first_tree]
-    (alone, complete), abreast = chunks, dense.rows_per_step(n_splits)
-    first, last = _share(n_leaves, worker, workers, abreast)
-    t0 = dense.first_tile(structure, n_splits, worker)
-    rate2, shift = plan.rates[1] * rate, structure.first_parameter[subnetwork]
+    _, _, n_splits, n_leaves = _shape(structure, subnetwork)
+    (only, complete), n_rows = chunks, dense.rows_per_step(n_splits)
+    first, last = _range_of(n_leaves, team, n_rows)
+    t0 = dense.first_tile(structure, n_splits, team.worker)
+    rate, shift = plan.rates[1] * factor, structure.first_parameter[subnetwork]
     r = first
     while r < last:
-        end = r + abreast if r + abreast < last else last
-        start = offsets[2] + (first if alone else r) * n_splits
+        end = r + n_rows if r + n_rows < last else last
+        start = offsets[2] + (first if only else r) * n_splits
         stop = start + (end - r) * n_splits
         dense.add_weight_gradient(
             scratch.h, r, end, scratch.u, np.int64(0), tiles.transposed, t0, n_splits, scratch.gradient, start
         )
-        moved = shift + (r - first if alone else 0) * n_splits
-        adam(weights, scratch.gradient, moved, start, stop if complete else start, rate2, step, plan, plan.weight_decay)
+        moved = shift + (r - first if only else 0) * n_splits
+        adam(weights, scratch.gradient, moved, start, stop if complete else start, rate, step, plan, plan.weight_decay)
         r = end
 
 
 @part
-def update_block(structure, subnetwork, offsets, weights, scratch, plan, rate, step, sums, worker, workers):  # type: ignore[no-untyped-def]
-    """Move the parameters of this worker's trees one step of Adam; but not a full w2.
+def _update_subnetwork(structure, subnetwork, offsets, weights, scratch, plan, factor, step, sums, team):  # type: ignore[no-untyped-def]
+    """Update the parameters of this worker's trees with Adam; except a full w2.
 
-    Tree by tree: a number at the end of a stretch may be rounded differently from one in its middle, so the stretches
-    must not depend on the number of workers.
+    Tree by tree: a number at the end of a slice may be rounded differently from one in its middle, so the slices must
+    not depend on the number of workers.
     """
-    first_tree, last_tree = structure.first_tree_of[subnetwork], structure.first_tree_of[subnetwork + 1]
-    begin, end = _share(last_tree - first_tree, worker, workers, 1)
+    first_tree, n_trees, _, _ = _shape(structure, subnetwork)
+    begin, end = _range_of(n_trees, team, 1)
     w1, b1, w2, b2, w_out, b_out, _ = offsets
     split0, leaf0 = structure.first_split[first_tree], structure.first_leaf[first_tree]
     width, outputs = (structure.n_features if structure.full else 1), structure.n_outputs
@@ -177,67 +191,59 @@ def update_block(structure, subnetwork, offsets, weights, scratch, plan, rate, s
             else:
                 start, stop = (o0, o1) if layer == 4 else (bias, bias + outputs)
             decay = plan.weight_decay if layer < 5 else 0.0
-            adam(weights, scratch.gradient, shift, start, stop, plan.rates[layer // 2] * rate, step, plan, decay)
-        for o in range(outputs):  # what stands at `bias` is b_out - sum(w_out)
+            adam(weights, scratch.gradient, shift, start, stop, plan.rates[layer // 2] * factor, step, plan, decay)
+        for o in range(outputs):  # the stored offset is b_out - sum(w_out)
             p[shift + bias + o] += np.float32(sums[o] - column_sum(p, shift + o0 + o, shift + o1, outputs))
 
 
 @part
-def keep_bound(bound, p, offsets, n_outputs):  # type: ignore[no-untyped-def]
-    """Shrink the weights of a subnetwork to the theory's bound, if there is one."""
-    if bound is not None:
-        project(p, offsets, n_outputs, bound * (offsets[4] - offsets[3]))
+def _project(weight_bound, p, offsets, n_outputs):  # type: ignore[no-untyped-def]
+    """Project the weights of a subnetwork onto the theory's bound, if there is one."""
+    if weight_bound is not None:
+        project(p, offsets, n_outputs, weight_bound * (offsets[4] - offsets[3]))
 
 
 @kernel
 def train_epoch(  # type: ignore[no-untyped-def]
     structure, rows, weights, plan, scratch, tiles, subnetworks, seed, epoch, rate0, rate1, loss, worker, workers, counters
 ):
-    """Train the given subnetworks for one epoch; the step size is multiplied by rate0 at its start, rate1 at its end.
+    """Train the given subnetworks for one epoch; learning rates are multiplied by rate0 at its start, rate1 at its end.
 
-    `loss` (subnetworks of the network,) receives each subnetwork's mean training loss, taken as the epoch went on. With EVALUATE for
-    an epoch, rows are taken in their order, nothing is learned, and `loss` receives sums.
+    `loss` (all subnetworks,) receives the mean training loss of each, measured during the epoch. With EVALUATE for an
+    epoch, rows are taken in their order, nothing is trained, and `loss` receives sums.
     """
-    learning, runs, n_outputs, X, score = epoch != EVALUATE, absent(tiles), structure.n_outputs, rows.X, scratch.score
-    batch, weight, sums = np.empty(SIMD_WIDTH, np.int64), np.empty(SIMD_WIDTH, np.float32), np.empty(n_outputs)
-    target, prediction = np.empty((n_outputs, SIMD_WIDTH), np.float32), np.empty((n_outputs, SIMD_WIDTH), np.float32)
-    slope, own = np.empty((n_outputs, SIMD_WIDTH), np.float32), np.empty((n_outputs, SIMD_WIDTH), np.float32)
-    for subnetwork in subnetworks:
-        offsets, shift = compiled_offsets(structure, subnetwork), structure.first_parameter[subnetwork]
+    training, is_sparse, n_outputs, X = epoch != EVALUATE, invert_none(tiles), structure.n_outputs, rows.X
+    team, chunk, sums = Team(worker, workers, counters), empty_chunk(n_outputs), np.empty(n_outputs)
+    prediction, target, weight, grad = chunk.prediction, chunk.target, chunk.weight, chunk.grad
+    for s in subnetworks:
+        offsets, shift, n_trees = compiled_offsets(structure, s), structure.first_parameter[s], _shape(structure, s)[1]
         p = weights.parameters[shift : shift + offsets[6]]
-        n_trees = structure.first_tree_of[subnetwork + 1] - structure.first_tree_of[subnetwork]
-        n, step, sum_, weight_sum, chunk = rows.end[subnetwork] - rows.begin[subnetwork], weights.steps[subnetwork], 0.0, 0.0, 0
+        n, step, sum_, weight_sum, n_chunks = rows.end[s] - rows.begin[s], weights.steps[s], 0.0, 0.0, 0
         order = np.empty(n, np.int64)
-        _entries(order, rows.begin[subnetwork], learning, seed, epoch, subnetwork)
-        size = n if n > 0 and not learning else plan.batch_size
+        _fill_order(order, rows.begin[s], training, seed, epoch, s)
+        size = n if n > 0 and not training else plan.batch_size
         for first in range(0, n, size):
             last = min(first + size, n)
             step += 1
-            rate = rate0 + (rate1 - rate0) * last / n
+            factor = rate0 + (rate1 - rate0) * last / n
             for start in range(first, last, SIMD_WIDTH):
-                half = chunk % 2 * n_trees * n_outputs  # a fast thread writes one while a slow one reads the other
-                chunk += 1
-                fill_batch(rows, order, start, min(start + SIMD_WIDTH, last), batch, weight, target)
-                forward_subnetwork(
-                    structure, subnetwork, offsets, p, X, batch, scratch, tiles, runs, half, worker, workers, counters
-                )
-                meet(counters, workers)
-                output.combine(structure, n_trees, score, half, prediction)
-                sum_ += add_loss(plan.loss, plan.loss_parameter, prediction, target, weight, last - first, slope)
-                weight_sum += total(load(weight, 0))
-                if learning:
-                    backward_subnetwork(
-                        structure, subnetwork, offsets, p, scratch, tiles, runs, half, slope, own, worker, workers, counters
-                    )
-                if learning and tiles is not None:
+                half = n_chunks % 2 * n_trees * n_outputs  # a fast thread writes one while a slow one reads the other
+                n_chunks += 1
+                _fill_chunk(rows, order, start, min(start + SIMD_WIDTH, last), chunk)
+                forward_subnetwork(structure, s, offsets, p, X, chunk.row, scratch, tiles, is_sparse, half, team)
+                wait(team)
+                output.combine(structure, n_trees, scratch.score, half, prediction)
+                sum_ += batch_loss(plan.loss, plan.loss_parameter, prediction, target, weight, last - first, grad)
+                weight_sum += lane_sum(load(weight, 0))
+                if training:
+                    _backward_subnetwork(structure, s, offsets, p, scratch, tiles, is_sparse, half, chunk, team)
+                if training and tiles is not None:
                     chunks = last - first <= SIMD_WIDTH, start + SIMD_WIDTH >= last
-                    step_of_full_w2(
-                        structure, subnetwork, offsets, weights, scratch, tiles, plan, rate, step, chunks, worker, workers
-                    )
-            if learning:
-                update_block(structure, subnetwork, offsets, weights, scratch, plan, rate, step, sums, worker, workers)
-                keep_bound(plan.bound, p, offsets, n_outputs)
-        meet(counters, workers)
+                    _update_full_w2(structure, s, offsets, weights, scratch, tiles, plan, factor, step, chunks, team)
+            if training:
+                _update_subnetwork(structure, s, offsets, weights, scratch, plan, factor, step, sums, team)
+                _project(plan.weight_bound, p, offsets, n_outputs)
+        wait(team)
         if worker == 0:
-            loss[subnetwork] = sum_ / weight_sum if learning else sum_
-            weights.steps[subnetwork] = step if learning else weights.steps[subnetwork]
+            loss[s] = sum_ / weight_sum if training else sum_
+            weights.steps[s] = step if training else weights.steps[s]

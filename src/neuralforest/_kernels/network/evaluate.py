@@ -1,46 +1,48 @@
-"""Soft networks evaluated: predictions of rows, and losses of validation rows."""
+"""Evaluation of soft networks: predictions of rows, and losses of validation rows."""
 
 import numpy as np
 
-from neuralforest._kernels import output
-from neuralforest._kernels.jit import absent, kernel
+from neuralforest._kernels.barrier import Team
+from neuralforest._kernels.jit import invert_none, kernel
+from neuralforest._kernels.network import output
 from neuralforest._kernels.network.arguments import Weights, compiled_offsets, middle_of
 from neuralforest._kernels.network.epoch import EVALUATE, forward_subnetwork, train_epoch
 from neuralforest._kernels.simd import SIMD_WIDTH
 
 PARTS = 8
-"""A subnetwork's validation rows are summed in this many parts, always the same, whoever computes them.
+"""A subnetwork's validation rows are summed in this many fixed parts, so that sums do not depend on the threads.
 
-Threads share the parts of one subnetwork. Where they share subnetworks instead, two parts are in use: the halves of its rows.
+Threads share the parts of a single subnetwork. Of several subnetworks, two parts are in use: the halves of the rows.
 """
 
 
 @kernel
 def add_predictions(structure, parameters, subnetworks, X, center, scale, scratch, tiles, counters, out):  # type: ignore[no-untyped-def]
-    """Add center + scale * prediction of each of the given subnetworks to `out` (rows, outputs), for the rows of X."""
-    zero, one = np.int64(0), np.int64(1)  # not literals: those would compile everything once more
-    batch, runs = np.empty(SIMD_WIDTH, np.int64), absent(tiles)
+    """Add center + scale * prediction of each of the given subnetworks to `out` (rows, outputs), for the rows of X.
+
+    `center` and `scale` have shape (all subnetworks, outputs).
+    """
+    zero, one = np.int64(0), np.int64(1)  # not literals, for which everything would be compiled once more
+    rows, is_sparse, team = np.empty(SIMD_WIDTH, np.int64), invert_none(tiles), Team(zero, one, counters)
     prediction = np.empty((structure.n_outputs, SIMD_WIDTH), np.float32)
-    for subnetwork in subnetworks:
-        offsets = compiled_offsets(structure, subnetwork)
-        shift = structure.first_parameter[subnetwork]
-        p = parameters[shift : shift + offsets[6]]
-        n_trees = structure.first_tree_of[subnetwork + 1] - structure.first_tree_of[subnetwork]
+    for s in subnetworks:
+        offsets, shift = compiled_offsets(structure, s), structure.first_parameter[s]
+        p, n_trees = parameters[shift : shift + offsets[6]], structure.first_tree[s + 1] - structure.first_tree[s]
         for start in range(0, len(X), SIMD_WIDTH):
             stop = min(start + SIMD_WIDTH, len(X))
             for lane in range(SIMD_WIDTH):
-                batch[lane] = min(start + lane, stop - 1)
-            forward_subnetwork(structure, subnetwork, offsets, p, X, batch, scratch, tiles, runs, zero, zero, one, counters)
+                rows[lane] = min(start + lane, stop - 1)
+            forward_subnetwork(structure, s, offsets, p, X, rows, scratch, tiles, is_sparse, zero, team)
             output.combine(structure, n_trees, scratch.score, zero, prediction)
             for i in range(start, stop):
                 for o in range(structure.n_outputs):
-                    out[i, o] += center[o] + scale[o] * np.float64(prediction[o, i - start])
+                    out[i, o] += center[s, o] + scale[s, o] * np.float64(prediction[o, i - start])
 
 
 def add_losses(structure, rows, parameters, plan, scratch, tiles, subnetworks, part0, part1, counters, sums):  # type: ignore[no-untyped-def]
     """Fill sums[subnetwork, part] with the weighted loss of parts part0 to part1 - 1 of each subnetwork's rows.
 
-    The kernel that trains does it, because a second one would take as long to compile.
+    This calls the training kernel, because a second kernel would take as long to compile.
     """
     n = rows.end - rows.begin
     parts = np.arange(PARTS + 1)[:, None]

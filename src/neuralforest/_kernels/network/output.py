@@ -1,38 +1,25 @@
-"""The output layer: leaves to a tree's score, scores to a prediction, and back. The same for every connectivity."""
+"""The output layer: leaves to the score of a tree, scores to a prediction, and their gradients. Any connectivity."""
 
 import numpy as np
 
 from neuralforest._kernels.jit import part
-from neuralforest._kernels.simd import fill, load, store, total, totals
+from neuralforest._kernels.network.losses import softmax
+from neuralforest._kernels.simd import broadcast, lane_sum, lane_sums, load, store
 
 _ONE, _ZERO = np.float32(1.0), np.float32(0.0)
 
 
 @part
-def _softmax(score, row, n):  # type: ignore[no-untyped-def]
-    """Turn n rows of scores into probabilities, lane by lane."""
-    for lane in range(score.shape[1]):
-        highest = score[row, lane]
-        for o in range(row + 1, row + n):
-            highest = max(highest, score[o, lane])
-        norm = _ZERO
-        for o in range(row, row + n):
-            score[o, lane] = np.exp(score[o, lane] - highest)
-            norm += score[o, lane]
-        for o in range(row, row + n):
-            score[o, lane] /= norm
-
-
-@part
 def _apply(head, score, row, n):  # type: ignore[no-untyped-def]
-    """Turn n rows of scores into what the head makes of them; an argument that is None leaves the branch out."""
+    """Apply the head to n rows of scores: nothing (None), or a softmax in every lane."""
     if head is not None:
-        _softmax(score, row, n)
+        for lane in range(score.shape[1]):
+            softmax(score, row, row + n, lane, score)
 
 
 @part
 def forward(structure, first_tree, tree, offsets, p, h, score, half):  # type: ignore[no-untyped-def]
-    """Fill the tree's rows of the half of `score` that starts at row `half`; with softmax, with probabilities."""
+    """Fill the tree's rows of the half of `score` that begins at row `half`; with softmax, with probabilities."""
     n_outputs = structure.n_outputs
     w_out, b_out = offsets[4], offsets[5]
     leaf0 = structure.first_leaf[tree] - structure.first_leaf[first_tree]
@@ -40,7 +27,7 @@ def forward(structure, first_tree, tree, offsets, p, h, score, half):  # type: i
     place = tree - first_tree
     row = half + place * n_outputs
     for o in range(n_outputs):
-        a = fill(p[b_out + place * n_outputs + o])
+        a = broadcast(p[b_out + place * n_outputs + o])
         for leaf in range(leaf0, leaf1):
             a = a + (load(h, leaf) + _ONE) * p[w_out + leaf * n_outputs + o]
         store(score, row + o, a)
@@ -53,59 +40,46 @@ def combine(structure, n_trees, score, half, prediction):  # type: ignore[no-unt
     n_outputs = structure.n_outputs
     factor = _ONE / np.float32(n_trees) if structure.head is not None else _ONE
     for o in range(n_outputs):
-        a = fill(_ZERO)
+        a = broadcast(_ZERO)
         for tree in range(n_trees):
             a = a + load(score, half + tree * n_outputs + o)
         store(prediction, o, a * factor)
 
 
 @part
-def squared_error(prediction, target, weight, rows, slope):  # type: ignore[no-untyped-def]
-    """Do what `losses.batch_loss` does, for the usual loss without a loop over lanes."""
-    outputs = len(prediction)
-    own, sum_ = load(weight, 0), 0.0
-    for o in range(outputs):
-        residual = load(prediction, o) - load(target, o)
-        weighted = residual * own
-        sum_ += total(weighted * residual)
-        store(slope, o, weighted * np.float32(2.0 / (outputs * rows)))
-    return sum_ / outputs
-
-
-@part
-def score_gradient(structure, n_trees, place, score, half, slope, target):  # type: ignore[no-untyped-def]
-    """Fill `target` (outputs, SIMD_WIDTH) with the slopes of one tree's score, given those of the prediction."""
-    softmax, row = structure.head is not None, half + place * structure.n_outputs
-    factor, mean = _ONE / np.float32(n_trees), fill(_ZERO)
-    for o in range(structure.n_outputs if softmax else 0):
-        mean = mean + load(slope, o) * load(score, row + o)
+def score_gradient(structure, n_trees, place, score, half, grad, score_grad):  # type: ignore[no-untyped-def]
+    """Fill `score_grad` (outputs, SIMD_WIDTH), the gradient of one tree's score, given that of the prediction."""
+    is_softmax, row = structure.head is not None, half + place * structure.n_outputs
+    factor, mean = _ONE / np.float32(n_trees), broadcast(_ZERO)
+    for o in range(structure.n_outputs if is_softmax else 0):
+        mean = mean + load(grad, o) * load(score, row + o)
     for o in range(structure.n_outputs):
-        own = load(slope, o)
-        if softmax:
-            own = (own - mean) * load(score, row + o) * factor
-        store(target, o, own)
+        g = load(grad, o)
+        if is_softmax:
+            g = (g - mean) * load(score, row + o) * factor
+        store(score_grad, o, g)
 
 
 @part
-def backward(structure, first_tree, tree, offsets, p, h, slope, gradient):  # type: ignore[no-untyped-def]
-    """Add the slopes of b2, w_out and b_out; turn the tree's rows of h into the slopes of the leaves' arguments."""
+def backward(structure, first_tree, tree, offsets, p, h, score_grad, gradient):  # type: ignore[no-untyped-def]
+    """Add the gradients of b2, w_out and b_out; turn the tree's rows of h into the gradients of the leaves' arguments."""
     n_outputs = structure.n_outputs
     b2, w_out, b_out = offsets[3], offsets[4], offsets[5]
     leaf0 = structure.first_leaf[tree] - structure.first_leaf[first_tree]
     leaf1 = structure.first_leaf[tree + 1] - structure.first_leaf[first_tree]
     place = tree - first_tree
     for leaf in range(leaf0, leaf1):
-        v, s = load(h, leaf), load(slope, 0)
-        a = s * p[w_out + leaf * n_outputs]
+        v, g0 = load(h, leaf), load(score_grad, 0)
+        a = g0 * p[w_out + leaf * n_outputs]
         for o in range(1, n_outputs):
-            other = load(slope, o)
-            a = a + other * p[w_out + leaf * n_outputs + o]
-            gradient[w_out + leaf * n_outputs + o] += total(other * v)
+            g = load(score_grad, o)
+            a = a + g * p[w_out + leaf * n_outputs + o]
+            gradient[w_out + leaf * n_outputs + o] += lane_sum(g * v)
         a = a * (_ONE - v * v) * structure.contrast2
         store(h, leaf, a)
-        of_bias, of_weight = totals(a, s * v)
+        of_bias, of_weight = lane_sums(a, g0 * v)
         gradient[b2 + leaf] += of_bias
         gradient[w_out + leaf * n_outputs] += of_weight
     if structure.head is not None or place == 0:  # scores that are added up share one trained offset, the first tree's
         for o in range(n_outputs):
-            gradient[b_out + place * n_outputs + o] += total(load(slope, o))
+            gradient[b_out + place * n_outputs + o] += lane_sum(load(score_grad, o))

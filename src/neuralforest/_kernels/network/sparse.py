@@ -1,19 +1,25 @@
-"""The hidden layers of a tree with sparse connectivity: what a split touches is its own run of leaves, nothing else."""
+"""The hidden layers of a tree with sparse connectivity: a split is connected to its own run of leaves only."""
 
 import numpy as np
 
 from neuralforest._kernels.jit import part
 from neuralforest._kernels.network.activations import tanh_of_rows
-from neuralforest._kernels.simd import add_totals, fill, load, store, total, totals, where_missing
+from neuralforest._kernels.simd import add_lane_sums, broadcast, lane_sum, lane_sums, load, store, where_nan
 
 _ONE, _ZERO = np.float32(1.0), np.float32(0.0)
 _FAR = np.float32(16.0)  # where tanh is exactly 1
-_U = np.uint64  # of an index in an inner loop: a signed one is checked for being negative
+_U = np.uint64  # unsigned indices in inner loops: a signed index is checked for being negative
 
 
 @part
-def forward(structure, first_tree, tree, offsets, p, X, batch, scratch):  # type: ignore[no-untyped-def]
-    """Fill the tree's rows of scratch.u and scratch.h with the outputs of layers 1 and 2 for the 32 rows of `batch`."""
+def _split_input(structure, k, x, input0):  # type: ignore[no-untyped-def]
+    """Return the input of split k, NaN where it is missing. Another kind of split would branch here."""
+    return load(x, input0 + structure.input[k])
+
+
+@part
+def forward(structure, first_tree, tree, offsets, p, X, rows, scratch):  # type: ignore[no-untyped-def]
+    """Fill the tree's rows of scratch.u and scratch.h with the outputs of layers 1 and 2 for 32 rows of X."""
     x, u, h = scratch.x, scratch.u, scratch.h
     w1, b1, w2, b2 = offsets[0], offsets[1], offsets[2], offsets[3]
     start, stop = structure.first_split[tree], structure.first_split[tree + 1]
@@ -24,14 +30,14 @@ def forward(structure, first_tree, tree, offsets, p, X, batch, scratch):  # type
     for i in range(structure.first_input[tree], structure.first_input[tree + 1]):
         feature = structure.inputs[i]
         row = i - structure.first_input[first_tree]
-        for lane in range(len(batch)):
-            x[row, lane] = X[batch[lane], feature]
+        for lane in range(len(rows)):
+            x[row, lane] = X[rows[lane], feature]
     for leaf in range(leaf0, leaf0 + stop - start + 1):
-        store(h, leaf, fill(p[b2 + leaf]))
+        store(h, leaf, broadcast(p[b2 + leaf]))
     for k in range(start, stop):
         unit = k - origin
-        xk = load(x, input0 + structure.input[k])
-        store(u, unit, where_missing(xk, structure.missing[k] * far, xk * p[w1 + unit] + p[b1 + unit]))
+        xk = _split_input(structure, k, x, input0)
+        store(u, unit, where_nan(xk, structure.missing[k] * far, xk * p[w1 + unit] + p[b1 + unit]))
     tanh_of_rows(u, start - origin, stop - origin, structure.contrast1)
     for k in range(start, stop):
         uk = load(u, k - origin)
@@ -44,7 +50,7 @@ def forward(structure, first_tree, tree, offsets, p, X, batch, scratch):  # type
 
 @part
 def backward(structure, first_tree, tree, offsets, p, scratch):  # type: ignore[no-untyped-def]
-    """Add to scratch.gradient the slopes of w1, b1 and w2; scratch.h holds the slopes of the leaves' arguments."""
+    """Add the gradients of w1, b1 and w2 to scratch.gradient; scratch.h holds those of the leaves' arguments."""
     x, u, h, gradient = scratch.x, scratch.u, scratch.h, scratch.gradient
     w1, b1, w2 = offsets[0], offsets[1], offsets[2]
     origin = structure.first_split[first_tree]
@@ -54,22 +60,22 @@ def backward(structure, first_tree, tree, offsets, p, scratch):  # type: ignore[
     for k in range(structure.first_split[tree], structure.first_split[tree + 1]):
         unit = k - origin
         uk = load(u, unit)
-        du, more = fill(_ZERO), fill(_ZERO)
+        du, more = broadcast(_ZERO), broadcast(_ZERO)
         begin, end = _U(structure.begin[k]), _U(structure.end[k])
         fours = begin + (end - begin) // _U(4) * _U(4)
         weight = _U(run0 + structure.first_connection[k]) - begin
         for leaf in range(begin, fours, _U(4)):
             row, j = _U(leaf0) + leaf, weight + leaf
-            s0, s1, s2, s3 = load(h, row), load(h, row + _U(1)), load(h, row + _U(2)), load(h, row + _U(3))
-            du, more = du + s0 * p[j], more + s1 * p[j + _U(1)]
-            du, more = du + s2 * p[j + _U(2)], more + s3 * p[j + _U(3)]
-            add_totals(gradient, j, uk * s0, uk * s1, uk * s2, uk * s3)
+            g0, g1, g2, g3 = load(h, row), load(h, row + _U(1)), load(h, row + _U(2)), load(h, row + _U(3))
+            du, more = du + g0 * p[j], more + g1 * p[j + _U(1)]
+            du, more = du + g2 * p[j + _U(2)], more + g3 * p[j + _U(3)]
+            add_lane_sums(gradient, j, uk * g0, uk * g1, uk * g2, uk * g3)
         for leaf in range(fours, end):
-            slope = load(h, _U(leaf0) + leaf)
-            du = du + slope * p[weight + leaf]
-            gradient[weight + leaf] += total(uk * slope)
+            g = load(h, _U(leaf0) + leaf)
+            du = du + g * p[weight + leaf]
+            gradient[weight + leaf] += lane_sum(uk * g)
         du = (du + more) * (_ONE - uk * uk) * structure.contrast1
-        xk = load(x, input0 + structure.input[k])
-        of_bias, of_weight = totals(du, du * where_missing(xk, _ZERO, xk))
+        xk = _split_input(structure, k, x, input0)
+        of_bias, of_weight = lane_sums(du, du * where_nan(xk, _ZERO, xk))
         gradient[b1 + unit] += of_bias
         gradient[w1 + unit] += of_weight

@@ -1,15 +1,17 @@
 import numpy as np
 import pytest
+from sklearn.ensemble import RandomForestRegressor
 
 import small_models
 from neuralforest.convert import convert
 from neuralforest.exceptions import InvalidParameterError
-from neuralforest.plots._layers import activations, leaf_values, place_of, tree_change, tree_layers
+from neuralforest.plots._tree_change import tree_change
+from neuralforest.plots._tree_layers import activations, leaf_values, tree_layers
 from plots import models
 
 
 def untrained(network):
-    """Return the network at its softened start."""
+    """Return the softened network before training."""
     soft = network.soft
     return convert(network.ensemble).soften(
         soft.contrast,
@@ -30,7 +32,7 @@ def test_layers_of_a_tree_are_its_part_of_the_networks_layers(training, connecti
     network = models.fitted(training, connectivity, classifier).network_
     network = network.with_parameters(network.soft.parameters, np.zeros(network.n_subnetworks, bool))
     for tree in range(network.ensemble.n_trees):
-        part, place = tree_layers(network, tree), place_of(network, tree)
+        part, place = tree_layers(network, tree), network.subnetworks.place_of(tree)
         whole = network.layers(place.subnetwork)
         assert np.array_equal(part.W1, whole.W1.toarray()[place.splits])
         assert np.array_equal(part.W2, whole.W2.toarray()[place.leaves, place.splits])
@@ -40,13 +42,13 @@ def test_layers_of_a_tree_are_its_part_of_the_networks_layers(training, connecti
 
 
 @pytest.mark.parametrize(("training", "connectivity", "classifier"), ALL)
-def test_a_network_at_its_start_has_changed_nothing(training, connectivity, classifier):
+def test_a_network_before_training_has_changed_nothing(training, connectivity, classifier):
     network = untrained(models.fitted(training, connectivity, classifier).network_)
     for tree in range(network.ensemble.n_trees):
         change = tree_change(network, tree)
         assert np.abs(change.shift_in_spreads).max() < 1e-6
-        assert change.share.min() == 1
-        assert not change.turned.any()
+        assert change.own_weight.min() == 1
+        assert not change.is_reversed.any()
         np.testing.assert_allclose(change.value_after, change.value_before, atol=1e-5)
 
 
@@ -56,23 +58,37 @@ def test_activations_give_the_networks_own_prediction(training, connectivity, cl
     network, e = model.network_, model.network_.ensemble
     X = network.check_X(models.rows(classifier)[0])
     for row in X[:5]:
-        said = []
+        predictions = []
         for tree in range(e.n_trees):
-            layers, fires = tree_layers(network, tree), activations(network, tree, row)
-            out = layers.rest + layers.W_out @ (fires.leaves + 1)
-            if network.hard[place_of(network, tree).subnetwork]:
-                said.append(e.value[e.first_leaf[tree] :][fires.leaves.argmax()])
-                continue
-            if classifier:
+            layers, active = tree_layers(network, tree), activations(network, tree, row)
+            out = layers.rest + layers.W_out @ (active.leaves + 1)
+            if network.hard[network.subnetworks.of_tree[tree]]:
+                out = e.value[e.first_leaf[tree] :][active.leaves.argmax()]
+            elif classifier:
                 out = np.exp(out) / np.exp(out).sum()
             else:
-                out = out * (e.n_trees // network.n_subnetworks) * network.soft.output_scale + network.soft.output_center
-            said.append(out)
-        np.testing.assert_allclose(np.mean(said, axis=0), network.output(row[None])[0], rtol=1e-4, atol=1e-4)
+                n_trees = 1 if training == "independent" else e.n_trees
+                out = out * n_trees * network.soft.output_scale + network.soft.output_center
+            predictions.append(out)
+        np.testing.assert_allclose(np.mean(predictions, axis=0), network.output(row[None])[0], rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("connectivity", models.CONNECTIVITY)
+def test_trees_of_any_partition_are_found_in_their_subnetworks(connectivity):
+    X, y = models.rows()
+    network = convert(RandomForestRegressor(5, max_leaf_nodes=6, random_state=0).fit(X, y))
+    grouped = network.soften((3.0, 1.0), connectivity=connectivity, first_tree=[0, 2, 5])
+    alone = network.soften((3.0, 1.0), connectivity=connectivity)
+    row = network.check_X(X)[0]
+    for tree in range(5):
+        for one, other in zip(activations(grouped, tree, row), activations(alone, tree, row), strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-12)
+        for one, other in zip(leaf_values(grouped, tree), leaf_values(alone, tree), strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-6)
 
 
 @pytest.mark.parametrize("classifier", [False, True])
-def test_leaves_of_added_trees_are_told_in_their_own_scores(classifier):
+def test_leaves_of_summed_trees_have_their_own_scores(classifier):
     network = models.boosted(classifier).network_
     soft = untrained(network)
     for tree in (0, 1):
@@ -85,18 +101,17 @@ def test_leaves_of_added_trees_are_told_in_their_own_scores(classifier):
 def test_a_shift_of_the_offset_is_a_shift_of_the_threshold():
     network = untrained(models.fitted().network_)
     parameters = network.soft.parameters.copy()
-    first = len(tree_layers(network, 0).b1)  # of a sparse tree, w1 comes before b1
-    parameters[first] -= 0.5  # half a spread
+    network.layout.views(parameters, 0).b1[0] -= 0.5  # half a standard deviation
     change = tree_change(network.with_parameters(parameters, network.hard), 0)
     assert change.shift_in_spreads[0] == pytest.approx(0.5, abs=1e-5)
     assert change.shift[0] == pytest.approx(0.5 * network.soft.scale[change.feature[0]], abs=1e-5)
     assert np.abs(change.shift[1:]).max() < 1e-6
 
 
-def test_a_tree_that_was_kept_shows_no_change():
+def test_a_hard_tree_shows_no_change():
     network = models.fitted().network_
     change = tree_change(network.with_parameters(network.soft.parameters, np.ones(network.n_subnetworks, bool)), 0)
-    assert change.kept
+    assert change.is_hard
     assert not change.shift.any()
     assert np.array_equal(change.value_before, change.value_after)
 

@@ -1,0 +1,101 @@
+"""The HTML of a report: page, tables and figures, as strings. Knows nothing of models."""
+
+from collections.abc import Iterable, Sequence
+from html import escape
+from typing import Any
+
+from neuralforest.plots.style import style
+from neuralforest.plots.text import number
+from neuralforest.report._svg import inline_svg, new_figure
+
+_STYLE = """
+:root { color-scheme: light; }
+body { margin: 0 auto; padding: 0 1rem 3rem; max-width: 64rem; color: #222; background: #fff;
+  font: 1rem/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", Arial, sans-serif; }
+h1 { font-size: clamp(1.2rem, 6vw, 1.6rem); line-height: 1.2; margin: 1.5rem 0 .5rem; }
+h2 { font-size: 1.2rem; margin: 2.5rem 0 .5rem; border-top: 1px solid #ddd; padding-top: 1rem; }
+p { max-width: 42rem; }
+table { border-collapse: collapse; margin: .75rem 0; }
+th, td { text-align: left; padding: .3rem .9rem .3rem 0; border-bottom: 1px solid #e5e5e5; vertical-align: top; }
+td { overflow-wrap: anywhere; }
+.wide { overflow-x: auto; }
+th { font-weight: 600; }
+td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+code { font-size: .9em; overflow-wrap: anywhere; }
+figure { margin: .75rem 0; }
+figcaption, .quiet { color: #555; font-size: .9rem; max-width: 42rem; }
+.chart svg { display: block; width: 100%; max-width: 38rem; height: auto; }
+.drawing { overflow-x: auto; border: 1px solid #e5e5e5; border-radius: .4rem; }
+.drawing svg { display: block; height: auto; }
+svg * { stroke-linejoin: round; stroke-linecap: butt; }
+summary { cursor: pointer; padding: .3rem 0; }
+footer { margin-top: 3rem; }
+"""
+
+
+def page(title: str, sections: Iterable[tuple[str, str]]) -> str:
+    """Return the page, given the heading and the HTML of each section."""
+    from neuralforest import __version__
+
+    body = "\n".join(f"<section>\n<h2>{escape(head)}</h2>\n{content}\n</section>" for head, content in sections)
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="generator" content="neuralforest {escape(__version__)}">
+<link rel="icon" href="data:,">
+<title>{escape(title)}: report</title>
+<style>{_STYLE}</style>
+</head>
+<body>
+<h1>{escape(title)}: report</h1>
+<main>
+{body}
+</main>
+<footer class="quiet">Written by neuralforest {escape(__version__)}. This page is one file and fetches nothing.</footer>
+</body>
+</html>
+"""
+
+
+def paragraph(text: str, kind: str = "normal") -> str:
+    """Return a paragraph, escaped; of kind "normal" or "quiet"."""
+    return f'<p class="{kind}">{escape(text)}</p>'
+
+
+def table(rows: Iterable[Sequence[Any]], head: Sequence[str] = ()) -> str:
+    """Return a table; numbers are rounded, everything else is escaped."""
+
+    def cell(value: Any, tag: str = "td") -> str:
+        if isinstance(value, float | int):
+            return f'<{tag} class="number">{number(float(value)) if isinstance(value, float) else f"{value:,}"}</{tag}>'
+        return f"<{tag}>{escape(str(value))}</{tag}>"
+
+    titles = [f'<th class="number">{escape(title)}</th>' if i else cell(title, "th") for i, title in enumerate(head)]
+    lines = ["<tr>" + "".join(titles) + "</tr>"] if head else []
+    lines += ["<tr>" + cell(row[0], "th") + "".join(cell(value) for value in row[1:]) + "</tr>" for row in rows]
+    return '<div class="wide"><table>\n' + "\n".join(lines) + "\n</table></div>"
+
+
+def chart(display: Any, name: str, description: str, size: tuple[float, float], columns: int = 1) -> str:
+    """Return a display as a figure that shrinks with the page; `columns` is its number of axes."""
+    figure = new_figure(size)
+    with style():
+        display.plot(figure.subplots(1, columns, sharex=True, sharey=True))
+    return _figure(f'<div class="chart">{inline_svg(figure, name, description)}</div>', description)
+
+
+def drawing(display: Any, name: str, description: str) -> str:
+    """Return a display as a figure of its own size that scrolls."""
+    figure = new_figure(display.size, None)
+    with style():
+        display.plot(figure.add_axes((0.0, 0.0, 1.0, 1.0)))
+    svg = inline_svg(figure, name, description)
+    svg = svg.replace("<svg ", f'<svg style="width:{display.size[0]:.2f}in" ', 1)
+    box = f'<div class="drawing" tabindex="0" role="group" aria-label="scrolls horizontally">{svg}</div>'
+    return _figure(box, description)
+
+
+def _figure(box: str, description: str) -> str:
+    return f"<figure>{box}<figcaption>{escape(description)}</figcaption></figure>"

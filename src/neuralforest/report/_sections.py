@@ -1,0 +1,118 @@
+"""The sections of a report: each is the HTML of one part of the page."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuralforest.estimators.scores import validation_scores
+from neuralforest.network import ForestNetwork
+from neuralforest.plots import ImportanceDisplay, NetworkDisplay, SurfaceDisplay, TrainingDisplay, TreeDisplay
+from neuralforest.plots.arguments import Estimator
+from neuralforest.plots.text import number
+from neuralforest.report._page import chart, drawing, paragraph, table
+from neuralforest.report._scores import scores
+
+_WIDTH = 4.5  # inches: narrow, so that the text of a chart is readable on a phone
+_HIDDEN = {"callback", "checkpoint", "n_jobs", "verbose", "warm_start"}
+
+
+def sections(
+    estimator: Estimator, rows: NDArray[np.floating], target: NDArray[Any], names: Sequence[str]
+) -> list[tuple[str, str]]:
+    """Return heading and HTML of every section."""
+    network = estimator.network_
+    tree = next(iter(np.flatnonzero(~network.hard[network.subnetworks.of_tree]).tolist()), 0)  # the first trained one
+    return [
+        ("Summary", _summary(estimator)),
+        ("Scores on the given rows", _scores(network, rows, target)),
+        ("Training curves", _training(estimator)),
+        ("Feature importances", _importances(estimator, names)),
+        ("Prediction surface", _surface(estimator, rows, names)),
+        ("A tree before and after training", _tree(estimator, tree, rows, names)),
+        ("The tree as a network", _network(estimator, tree, rows, names)),
+        ("Parameters", _parameters(estimator)),
+    ]
+
+
+def _summary(estimator: Estimator) -> str:
+    network, e = estimator.network_, estimator.network_.ensemble
+    name, forest, model = validation_scores(estimator)
+    less = 100 * (1 - model / forest) if forest > 0 else 0.0
+    text = f"The validation {name} of the model is {number(model)}, "
+    text += f"{less:.1f}% less than" if less >= 0.05 else "the same as"
+    text += f" the {number(forest)} of the forest. The validation rows were used for model selection."
+    facts = [
+        ("Features", e.n_features),
+        *([("Classes", len(network.classes))] if network.classes is not None else []),
+        ("Trees of the forest", e.n_trees),
+        ("Leaves of the forest", e.n_leaves),
+        ("Parameters of the network", network.n_parameters),
+        (f"Validation {name}, forest", forest),
+        (f"Validation {name}, model", model),
+    ]
+    stacking = ""
+    if network.base_models:
+        weights = ", ".join(f"{key.replace('_', ' ')} {w:.2f}" for key, w in network.stacking_weights.items())
+        stacking = paragraph(f"The model is a weighted mean of several predictions. Stacking weights: {weights}.")
+    return f"{paragraph(text)}\n{stacking}{table(facts)}"
+
+
+def _scores(network: ForestNetwork, rows: NDArray[np.floating], target: NDArray[Any]) -> str:
+    note = (
+        f"Computed on {len(rows):,} rows. A model does not store its training rows: if these rows were among them, the "
+        "scores are better than on new rows."
+    )
+    return f"{table(scores(network, rows, target), ('', 'forest', 'model'))}\n{paragraph(note, 'quiet')}"
+
+
+def _training(estimator: Estimator) -> str:
+    if getattr(estimator, "history_", None) is None:
+        return paragraph("The model was saved without its training history.")
+    display = TrainingDisplay.compute(estimator)
+    text = "Loss of every epoch. Epoch 0 is the softened network before training"
+    text += "; the bands are the middle 80% of the subnetworks." if display.independent else "."
+    return chart(display, "training", text, (_WIDTH, 4.2))
+
+
+def _importances(estimator: Estimator, names: Sequence[str]) -> str:
+    display = ImportanceDisplay.compute(estimator, names)
+    text = "Mean decrease in impurity of each feature, in the forest and in the model."
+    figure = chart(display, "importance", text, (_WIDTH, display.size[1]))
+    order = np.argsort(-display.model, kind="stable")
+    numbers = table(
+        [(names[i], float(100 * display.forest[i]), float(100 * display.model[i])) for i in order],
+        ("feature", "forest, %", "model, %"),
+    )
+    return f"{figure}\n<details><summary>Table of all features</summary>{numbers}</details>"
+
+
+def _surface(estimator: Estimator, rows: NDArray[np.floating], names: Sequence[str]) -> str:
+    if len(names) < 2:
+        return paragraph("A surface needs two features, and this model has one.")
+    display = SurfaceDisplay.compute(estimator, rows, names=names)
+    text = (
+        f"{display.label.capitalize()} over the two most important features, {display.names[0]} and "
+        f"{display.names[1]}, with the others at their medians. Dots are rows of the data."
+    )
+    return chart(display, "surface", text, (_WIDTH, 2.9), columns=2)
+
+
+def _tree(estimator: Estimator, tree: int, rows: NDArray[np.floating], names: Sequence[str]) -> str:
+    display = TreeDisplay.compute(estimator, rows, tree, names=names)
+    text = "Thresholds of the splits and values of the leaves, before and after training; scroll to see all of it."
+    return drawing(display, "tree", text)
+
+
+def _network(estimator: Estimator, tree: int, rows: NDArray[np.floating], names: Sequence[str]) -> str:
+    display = NetworkDisplay.compute(estimator, tree, rows[0], max_leaves=8, max_inputs=8, weakest=0.2, names=names)
+    text = "One unit per split, one unit per leaf. The path of the first of the given rows is highlighted."
+    return drawing(display, "network", text)
+
+
+def _parameters(estimator: Estimator) -> str:
+    parameters = {name: repr(value) for name, value in estimator.get_params(deep=False).items() if name not in _HIDDEN}
+    if np.ndim(estimator.contrast) > 1:
+        parameters["contrast"] += f", of which {estimator.contrast_} was selected"
+    return table(parameters.items())
