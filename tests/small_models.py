@@ -77,6 +77,6 @@ def output(model, X):
 
 
 def says(source, X):
-    """Return what trees, or their network, predict: numbers, or probabilities."""
+    """Return the predictions or probabilities of trees, or of their network."""
     network = source if isinstance(source, nf.ForestNetwork) else nf.convert(source)
     return network.predict(X) if network.classes is None else network.predict_proba(X)

@@ -1,4 +1,4 @@
-"""The network of any tree model says what the model says, by traversal and by its own formula."""
+"""The network of any tree model predicts exactly as the model, by traversal and by its own formula."""
 
 import pickle
 import sys
@@ -233,7 +233,7 @@ def test_an_ensemble_is_taken_as_it_is():
     assert nf.convert(ensemble).ensemble is ensemble
 
 
-def test_a_network_that_differs_from_its_source_is_not_handed_out(monkeypatch):
+def test_a_network_that_differs_from_its_source_is_refused(monkeypatch):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(50, 2))
     model = RandomForestRegressor(3, random_state=0).fit(X, X[:, 0])

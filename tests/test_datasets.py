@@ -1,4 +1,4 @@
-"""The synthetic functions are what their docstrings say."""
+"""Synthetic data sets follow their documented formulas."""
 
 import numpy as np
 import pytest

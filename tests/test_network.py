@@ -1,4 +1,4 @@
-"""The network of an ensemble: its layers, the soft network, and what both refuse."""
+"""The network of an ensemble: its layers, the soft network, its subnetworks, and refused arguments."""
 
 import pickle
 
@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 import neuralforest as nf
 import training_twins
 import twins
-from neuralforest import network as module
 from neuralforest.ensemble import TreeEnsemble, TreeNodes
 from neuralforest.exceptions import InvalidParameterError
-from neuralforest.network import ForestNetwork
+from neuralforest.network import ForestNetwork, evaluation
+from neuralforest.training import Settings
 from training_twins import MODES, random_ensemble
 
 every_mode = pytest.mark.parametrize("mode", MODES, ids="-".join)
@@ -123,7 +123,8 @@ def test_soft_outputs_are_those_of_dense_matrices_in_float64(sizes, kind, mode, 
     X, _ = training_twins.random_rows(ensemble, 40, seed, missing=0.2)
     x = np.clip((X.astype(np.float64) - 0.1) / [2.0, 0.5, 1.0], -0.5, [0.3, 1.0, 0.5]).astype(np.float32)
     subnetworks = [training_twins.Block(network, number) for number in range(network.n_subnetworks)]
-    expected = np.mean([subnetwork.predict(subnetwork.paper(network.soft.parameters), x) for subnetwork in subnetworks], axis=0)
+    parameters = network.soft.parameters
+    expected = np.mean([each.predict(each.paper(parameters), x) for each in subnetworks], axis=0)
     if kind[0] in ("mean", "sum"):
         expected = 0.3 + 1.7 * expected
     np.testing.assert_allclose(network.output(X), expected, rtol=1e-4, atol=3e-5)
@@ -131,13 +132,13 @@ def test_soft_outputs_are_those_of_dense_matrices_in_float64(sizes, kind, mode, 
         own = network.subnetwork_output(number, X)
         assert own.shape == (40, ensemble.n_outputs)
         if kind[0] == "forest":
-            alone = subnetwork.predict(subnetwork.paper(network.soft.parameters), x)
+            alone = subnetwork.predict(subnetwork.paper(parameters), x)
             np.testing.assert_allclose(own, alone, rtol=1e-4, atol=3e-5)
 
 
 @pytest.mark.parametrize("n_outputs", [1, 2])
 @every_mode
-def test_a_block_that_is_kept_hard_is_its_trees(mode, n_outputs):
+def test_a_hard_subnetwork_predicts_as_its_trees(mode, n_outputs):
     ensemble = random_ensemble((5, 1, 4), n_outputs=n_outputs)
     X, _ = training_twins.random_rows(ensemble, 50, missing=0.2)
     soft = soften(ensemble, mode, output_center=0.5, output_scale=2.0)
@@ -151,6 +152,67 @@ def test_a_block_that_is_kept_hard_is_its_trees(mode, n_outputs):
         np.testing.assert_allclose(blended.output(X), np.mean(subnetworks, axis=0), rtol=1e-9)
     all_hard = soft.with_parameters(soft.soft.parameters, np.ones(soft.n_subnetworks, bool))
     np.testing.assert_array_equal(all_hard.predict(X), ForestNetwork(ensemble).predict(X))
+
+
+# --- partitions into subnetworks -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("connectivity", ["sparse", "full"])
+def test_any_contiguous_partition_of_the_trees_is_a_network(connectivity):
+    ensemble = random_ensemble((5, 1, 4, 7, 3))
+    network = ForestNetwork(ensemble).soften((3.0, 1.0), first_tree=[0, 2, 5], connectivity=connectivity)
+    X, _ = training_twins.random_rows(ensemble, 50, missing=0.1)
+    assert network.n_subnetworks == 2
+    outputs = [network.subnetwork_output(subnetwork, X) for subnetwork in range(2)]
+    np.testing.assert_allclose(network.output(X), np.average(outputs, axis=0, weights=[2, 3]), rtol=1e-6, atol=1e-9)
+    one_per_tree = soften(ensemble, ("independent", connectivity), (3.0, 1.0))
+    np.testing.assert_allclose(network.output(X), one_per_tree.output(X), rtol=1e-5, atol=1e-6)
+    twin = [training_twins.Block(network, subnetwork) for subnetwork in range(2)]
+    expected = [each.predict(each.paper(network.soft.parameters), X) for each in twin]
+    np.testing.assert_allclose(outputs, expected, rtol=1e-4, atol=3e-5)
+
+
+@pytest.mark.parametrize("connectivity", ["sparse", "full"])
+@pytest.mark.parametrize("kind", [("mean", 1), ("forest", 3)], ids=str)
+def test_any_contiguous_partition_can_be_trained(connectivity, kind):
+    ensemble = random_ensemble((5, 1, 4, 7, 3), *kind)
+    network = ForestNetwork(ensemble).soften((3.0, 1.0), first_tree=[0, 2, 5], connectivity=connectivity)
+    data = training_twins.random_data(network)
+    results = [
+        training_twins.train(network, data, Settings(max_epochs=10, learning_rate=0.02), n_jobs=n_jobs)
+        for n_jobs in (1, 2)
+    ]
+    assert results[0].validation_loss < results[0].forest_loss
+    assert results[0].history.validation_loss.shape == (11, 2)
+    np.testing.assert_array_equal(results[0].network.soft.parameters, results[1].network.soft.parameters)
+
+
+@pytest.mark.parametrize("first_tree", [[0], [0, 2], [1, 5], [0, 3, 3, 5], [0, 4, 2, 5], [[0, 5]]], ids=str)
+def test_partitions_rise_from_zero_to_the_number_of_trees(first_tree):
+    message = error_of(ForestNetwork(random_ensemble((5, 1, 4, 7, 3))).soften, first_tree=first_tree)
+    assert message.startswith("first_tree must rise from 0 to the number of trees, 5, got ")
+
+
+@pytest.mark.parametrize("groups", [[0, 3, 6], [0, 1, 3, 6]], ids=str)
+def test_groups_of_summed_trees_are_averaged(groups):
+    ensemble = random_ensemble((5, 1, 4, 7, 3, 2), "sum", groups=groups)
+    X, _ = training_twins.random_rows(ensemble, 50, missing=0.1)
+    values = ensemble.value[ForestNetwork(ensemble).apply(X) + ensemble.first_leaf[:-1]]  # (rows, trees, outputs)
+    sums = [values[:, first:last].sum(axis=1) for first, last in zip(groups[:-1], groups[1:], strict=True)]
+    expected = ensemble.base_score + np.mean(sums, axis=0)
+    np.testing.assert_allclose(ForestNetwork(ensemble).output(X), expected, rtol=1e-12)
+    np.testing.assert_allclose(twins.scores(ensemble, X), expected, rtol=1e-12)
+    joint = ForestNetwork(ensemble).soften((3.0, 1.0), training="joint")
+    assert joint.n_subnetworks == len(groups) - 1
+    outputs = [joint.subnetwork_output(subnetwork, X) for subnetwork in range(joint.n_subnetworks)]
+    np.testing.assert_allclose(joint.output(X), np.mean(outputs, axis=0), rtol=1e-6, atol=1e-6)
+    for kept in np.eye(joint.n_subnetworks, dtype=bool):
+        partly_hard = joint.with_parameters(joint.soft.parameters, kept)
+        number = int(kept.argmax())
+        own = partly_hard.subnetwork_output(number, X)
+        np.testing.assert_allclose(own, ensemble.base_score + sums[number], rtol=1e-12)
+        mean = np.mean([own if n == number else outputs[n] for n in range(len(outputs))], axis=0)
+        np.testing.assert_allclose(partly_hard.output(X), mean, rtol=1e-6, atol=1e-6)
 
 
 # --- Proposition 4.2 -------------------------------------------------------------------------------------------------
@@ -180,7 +242,7 @@ def test_softening_tends_to_the_hard_network_as_contrasts_grow(mode, kind):
 
 @every_mode
 def test_softened_probabilities_tend_to_those_of_leaves_with_one_more_row(mode):
-    """The logarithm of a probability of 0 is not a number: one row is shared out evenly among the classes first."""
+    """The logarithm of a probability of 0 is not a number: one row is spread evenly over the classes first."""
     ensemble = random_ensemble((6, 1, 9), "forest", 3)
     X = rows_away_from_thresholds(ensemble)
     leaves = ForestNetwork(ensemble).apply(X) + ensemble.first_leaf[:-1]
@@ -207,7 +269,7 @@ def test_a_threshold_of_infinity_stays_to_the_right_of_everything():
 @pytest.mark.parametrize("soft", [False, True])
 @every_mode
 def test_predictions_are_bit_identical_for_any_batching_and_any_number_of_threads(mode, soft, monkeypatch):
-    monkeypatch.setattr(module, "_WORTH_A_THREAD", 10)
+    monkeypatch.setattr(evaluation, "_WORTH_A_THREAD", 10)
     for kind in (("mean", 2), ("forest", 3)):
         ensemble = random_ensemble((5, 1, 4), *kind)
         network = soften(ensemble, mode) if soft else ForestNetwork(ensemble)
@@ -274,7 +336,7 @@ def test_a_pickle_holds_the_network_and_no_cache():
         np.testing.assert_array_equal(copy.predict(X), before)
 
 
-def test_texts_say_what_the_network_is():
+def test_the_repr_describes_the_network():
     ensemble = random_ensemble((5, 1), n_outputs=2)
     n = ForestNetwork(ensemble).n_parameters
     assert repr(ForestNetwork(ensemble)) == f"ForestNetwork(2 trees, 3 features, 2 outputs, hard, {n} parameters)"
@@ -309,9 +371,9 @@ def test_modes_are_words_of_the_paper(options):
     assert repr(next(iter(options.values()))) in message
 
 
-def test_trees_that_are_added_up_are_trained_together():
+def test_trees_that_are_summed_are_trained_jointly():
     message = error_of(ForestNetwork(random_ensemble(kind="sum")).soften)
-    assert message.startswith("training must be 'joint' for trees that are added up (boosting)")
+    assert message.startswith("training must be 'joint' for trees that are summed (boosting)")
     assert ForestNetwork(random_ensemble((4,), kind="sum")).soften().n_subnetworks == 1
 
 
@@ -335,7 +397,7 @@ def test_ranges_do_not_end_before_they_begin():
     assert message == "low must not be above high, got 2.0 and 1.0 for feature 1"
 
 
-def test_what_needs_a_soft_network_says_so():
+def test_methods_of_soft_networks_refuse_hard_ones():
     network = ForestNetwork(random_ensemble())
     for use in (
         lambda: network.structure,

@@ -8,11 +8,11 @@ from numpy.testing import assert_allclose
 from neuralforest.ensemble import TreeEnsemble
 from neuralforest.exceptions import InvalidParameterError
 from neuralforest.network import ForestNetwork
+from neuralforest.network.structure import count_parameters
 from neuralforest.theory import (
     bound_constant,
     consistency_schedule,
     consistency_terms,
-    count_parameters,
     tree_norms,
     weight_norm,
 )

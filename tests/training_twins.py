@@ -1,6 +1,6 @@
 """A slow twin of soft networks, and small cases to compare it with the package on.
 
-The twin knows dense matrices, one formula for NumPy (float64, for finite differences) and torch (for autograd), and a
+The twin has dense matrices, one formula for NumPy (float64, for finite differences) and torch (for autograd), and a
 plain torch training loop. It finds a subnetwork's weights in the flat vector through index tables that are built by loops
 over the trees, and shares nothing with the kernels but the shuffles. Its vectors hold the paper's b_out, where the
 package stores b_out - sum(w_out).
@@ -17,8 +17,8 @@ from neuralforest._kernels.network.losses import LOG_LOGISTIC, LOG_PROBABILITY
 from neuralforest._kernels.network.shuffle import shuffle
 from neuralforest.ensemble import TreeEnsemble
 from neuralforest.network import ForestNetwork
-from neuralforest.training import SubnetworkRows, Settings, TrainingData
-from neuralforest.training.losses import resolve_loss
+from neuralforest.selection import train_guarded
+from neuralforest.training import Settings, SubnetworkRows, TrainingData, resolve_loss
 from neuralforest.training.state import State
 from neuralforest.training.trainer import trainer
 
@@ -85,12 +85,13 @@ def random_data(network, n=60, n_validation=20, seed=1, missing=0.0, weighted=Fa
 
 
 def nothing_but_noise(training="independent", connectivity="sparse", n=80):
-    """Return a network that can learn its rows by heart, and rows with nothing else to learn."""
+    """Return a network that can overfit its training rows, and rows without any signal."""
     random = np.random.default_rng(0)
     X, y = random.normal(size=(2 * n, 4)), random.normal(size=2 * n)
     forest = RandomForestRegressor(3, max_leaf_nodes=30, bootstrap=False, max_features=1, random_state=0)
     network = nf.convert(forest.fit(X[:n], y[:n])).soften((3, 1), training=training, connectivity=connectivity)
-    rows = [SubnetworkRows.shared(part, np.ones(n), network.n_subnetworks) for part in (np.arange(n), np.arange(n, 2 * n))]
+    parts = np.arange(n), np.arange(n, 2 * n)
+    rows = [SubnetworkRows.shared(part, np.ones(n), network.n_subnetworks) for part in parts]
     return network, TrainingData(network.check_X(X), y[:, None], *rows)
 
 
@@ -105,6 +106,11 @@ def soft_network(training="independent", connectivity="sparse", contrast=(2.0, 1
     return ForestNetwork(random_ensemble(**case)).soften(contrast, training=training, connectivity=connectivity)
 
 
+def train(network, data, settings, loss="auto", loss_parameter=None, **options):
+    """Train a network with the guard; the loss is given by its name."""
+    return train_guarded(network, data, settings, resolve_loss(loss, loss_parameter, network.ensemble), **options)
+
+
 def run_epochs(network, data, settings, *, loss="auto", loss_parameter=None, n_jobs=1):
     """Run all epochs through the package's own trainer, without validation and guard; return the state at the end."""
     state = State.start_of(network, settings)
@@ -116,7 +122,7 @@ def run_epochs(network, data, settings, *, loss="auto", loss_parameter=None, n_j
 
 
 def one_step_gradient(network, data, **options):
-    """The gradient of all training rows at the network's weights, as the package's own step of Adam saw it."""
+    """The gradient of all training rows at the network's weights, as the package's own step of Adam uses it."""
     settings = Settings(max_epochs=1, batch_size=len(data.fit.row), betas=(0.5, 0.9))
     state = run_epochs(network, data, settings, **options)
     assert (state.steps == 1).all()
@@ -131,7 +137,7 @@ class Block:
 
     def __init__(self, network, number=0):
         e, soft = network.ensemble, network.soft
-        trees = [number] if soft.training == "independent" else range(e.n_trees)
+        trees = range(soft.first_tree[number], soft.first_tree[number + 1])
         splits = [(t, k) for t in trees for k in range(e.first_split[t], e.first_split[t + 1])]
         self.network, self.number = network, number
         self.softmax = e.classes is not None and e.link == "identity"
@@ -205,7 +211,7 @@ class Block:
         return (weight * row_losses(self.predict(theta, x, xp), y, loss, xp)).sum() / len(x)
 
     def rows(self, data):
-        """Return x, y and weights of the subnetwork's training rows as the network is meant to see them."""
+        """Return x, y and weights of the subnetwork's training rows as the network takes them."""
         soft, (row, weight) = self.network.soft, data.fit.of(self.number)
         x = ((data.X[row].astype(np.float64) - soft.center) / soft.scale).astype(np.float32)
         y = data.y[row]
@@ -256,7 +262,8 @@ def autograd(subnetwork, theta, rows, loss):
 def torch_epochs(subnetwork, data, settings, loss, dtype=torch.float32):
     """Train one subnetwork by a plain torch loop; return its parameters with the paper's b_out."""
     x, y, weight = (torch.tensor(part, dtype=dtype) for part in subnetwork.rows(data))
-    start = [torch.tensor(subnetwork.paper(subnetwork.network.soft.parameters)[at], dtype=dtype) for at in subnetwork.groups]
+    initial = subnetwork.paper(subnetwork.network.soft.parameters)
+    start = [torch.tensor(initial[group], dtype=dtype) for group in subnetwork.groups]
     parts = [part.clone().requires_grad_() for part in start]
     back = np.argsort(np.concatenate(subnetwork.groups))
     rates = np.broadcast_to(settings.learning_rate, 3)[[0, 1, 2, 2]]

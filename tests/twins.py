@@ -1,4 +1,4 @@
-"""Slow twins: the same answers as the package, one row at a time, in plain NumPy and with no code in common."""
+"""Slow twins: the same predictions as the package, one row at a time, in plain NumPy and with no code in common."""
 
 import numpy as np
 from scipy.special import expit, ndtr
@@ -27,13 +27,11 @@ def leaves(ensemble, X):
 
 
 def scores(ensemble, X):
-    """Return the aggregate before the link, (rows, outputs), summed tree by tree."""
+    """Return the raw prediction before the link, (rows, outputs), summed tree by tree."""
     total = np.zeros((len(X), ensemble.n_outputs))
-    if ensemble.aggregation == "sum":
-        total += ensemble.base_score
     for tree, leaf in enumerate(leaves(ensemble, X).T):
         total += ensemble.value[ensemble.first_leaf[tree] + leaf]
-    return total if ensemble.aggregation == "sum" else total / ensemble.n_trees + ensemble.base_score
+    return ensemble.base_score + total / (ensemble.n_groups if ensemble.aggregation == "sum" else ensemble.n_trees)
 
 
 def predict(ensemble, X):
@@ -42,10 +40,10 @@ def predict(ensemble, X):
     if ensemble.link == "softmax":
         power = np.exp(raw - raw.max(axis=1, keepdims=True))
         return power / power.sum(axis=1, keepdims=True)
-    answer = {"identity": np.array, "log": np.exp, "logit": expit, "probit": ndtr}[ensemble.link](raw)
+    prediction = {"identity": np.array, "log": np.exp, "logit": expit, "probit": ndtr}[ensemble.link](raw)
     if ensemble.classes is None:
-        return answer[:, 0] if ensemble.n_outputs == 1 else answer
-    return np.hstack([1 - answer, answer]) if ensemble.link in ("logit", "probit") else answer
+        return prediction[:, 0] if ensemble.n_outputs == 1 else prediction
+    return np.hstack([1 - prediction, prediction]) if ensemble.link in ("logit", "probit") else prediction
 
 
 def leaf_nodes(left, right):

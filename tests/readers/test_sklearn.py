@@ -75,7 +75,7 @@ def fitted(family, **parameters):
 
 @st.composite
 def fits(draw, family):
-    """A fitted model of the family and the X that it saw."""
+    """A fitted model of the family and its training X."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1), label="seed"))
     n_rows, n_features = draw(st.integers(12, 60), label="rows"), draw(st.integers(1, 4), label="features")
     values = draw(st.sampled_from(["normal", "grid", "offset", "huge", "constant"]), label="values of X")
@@ -93,7 +93,7 @@ def draw_target(draw, family, rng, n_rows):
     if is_classifier(family()):
         labels = LABELS[draw(st.sampled_from(sorted(LABELS)), label="labels")]
         labels = labels[: draw(st.integers(2, len(labels)), label="classes")]
-        # the first class is frequent, so that a bootstrapped tree may never see the last
+        # the first class is frequent, so that a bootstrap sample may miss the last
         code = np.minimum(rng.geometric(0.5, size=n_rows) - 1, len(labels) - 1)
         code[: len(labels)] = np.arange(len(labels))
         return labels[code]
@@ -261,7 +261,7 @@ def test_a_dummy_that_guesses_a_constant_is_a_base_score(family, init):
     np.testing.assert_allclose(twins.predict(read_ensemble(model), X), source_output(model, X), rtol=1e-12)
 
 
-def test_a_bagged_tree_that_saw_some_classes_gives_the_others_nothing():
+def test_a_bagged_tree_predicts_0_for_classes_without_training_rows():
     class Unweighted(DecisionTreeClassifier):
         def fit(self, X, y):  # without weights, a bag hands over the rows that it drew and no others
             return super().fit(X, y)
@@ -302,7 +302,7 @@ def test_unfitted_models_are_refused(family):
 @pytest.mark.parametrize("family", [AdaBoostRegressor, IsolationForest, LinearRegression, RandomTreesEmbedding, dict])
 def test_other_classes_are_refused_with_a_list_of_what_is_read(family):
     message = refusal(family())
-    assert message.startswith(f"{family.__name__} cannot be read: no reader knows this class")
+    assert message.startswith(f"{family.__name__} cannot be read: there is no reader for this class")
     for known in ("DecisionTree", "ExtraTree", "RandomForest", "Bagging", "GradientBoosting", "HistGradientBoosting"):
         assert known in message
 
@@ -455,7 +455,7 @@ def test_check_rows_show_missing_values_that_go_the_wrong_way():
     assert (twins.predict(turned, rows) != source_output(model, rows))[1::2].all()
 
 
-def test_the_source_answers_in_this_thread_whatever_its_n_jobs():
+def test_the_source_predicts_in_this_thread_whatever_its_n_jobs():
     calls = []
 
     class Recorded(DecisionTreeRegressor):
@@ -470,7 +470,7 @@ def test_the_source_answers_in_this_thread_whatever_its_n_jobs():
 
 
 def test_labels_follow_from_scores_by_the_rule_of_the_family():
-    """At a score of exactly zero GradientBoosting says the second class and HistGradientBoosting the first."""
+    """At a score of exactly 0, GradientBoosting predicts the second class and HistGradientBoosting the first."""
     X, y = np.zeros((10, 1)), np.repeat(["no", "yes"], 5)
     for family, label in ((GradientBoostingClassifier, "yes"), (HistGradientBoostingClassifier, "no")):
         model = family(**SMALL[family]).fit(X, y)

@@ -1,17 +1,18 @@
-"""Checkpoints: a fit that is stopped and resumed, and files that are not what they should be."""
+"""Checkpoints: a fit that is stopped and resumed, and damaged files."""
 
+import os
 from dataclasses import replace
 
 import numpy as np
 import pytest
+import safetensors.numpy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import training_twins as twins
 from neuralforest.exceptions import CheckpointError, ConvergenceWarning, InvalidParameterError
-from neuralforest.training import Checkpoint, Settings, train
-from neuralforest.training import checkpoint as module
-from training_twins import MODES
+from neuralforest.training import Checkpoint, Settings
+from training_twins import MODES, train
 
 SETTINGS = Settings(max_epochs=6, learning_rate=0.05, schedule="cosine", weight_decay=1.0, n_iter_no_change=4)
 
@@ -63,7 +64,7 @@ def test_a_finished_fit_is_read_and_not_repeated(tmp_path):
     assert not calls
 
 
-def test_a_cycle_that_ended_early_is_not_taken_up_again(tmp_path):
+def test_a_cycle_that_ended_early_is_not_continued(tmp_path):
     case = twins.nothing_but_noise()
     settings = Settings(max_epochs=50, batch_size=8, learning_rate=0.02, schedule="one_cycle")
     whole = train(*case, settings)
@@ -77,8 +78,13 @@ def test_a_cycle_that_ended_early_is_not_taken_up_again(tmp_path):
 def test_a_file_is_written_every_few_epochs_and_at_the_end(tmp_path, monkeypatch):
     network, data = case()
     written = []
-    save = module.save_file
-    monkeypatch.setattr(module, "save_file", lambda *a: (written.append(int(a[2]["epoch"])), save(*a)))
+    save = safetensors.numpy.save
+
+    def record(arrays, metadata):
+        written.append(int(metadata["epoch"]))
+        return save(arrays, metadata)
+
+    monkeypatch.setattr(safetensors.numpy, "save", record)
     train(
         network, data, replace(SETTINGS, max_epochs=7, n_iter_no_change=None), checkpoint=Checkpoint(tmp_path / "c", 3)
     )
@@ -89,11 +95,11 @@ def test_an_epoch_is_lost_when_a_fit_is_stopped_between_two_files(tmp_path):
     network, data = case()
     settings = replace(SETTINGS, n_iter_no_change=None)
     train(network, data, settings, checkpoint=Checkpoint(tmp_path / "c", every=2), callback=stop_after(5))
-    seen = []
+    epochs = []
     resumed = train(
-        network, data, settings, checkpoint=Checkpoint(tmp_path / "c", every=2), callback=lambda e, _: seen.append(e)
+        network, data, settings, checkpoint=Checkpoint(tmp_path / "c", every=2), callback=lambda e, _: epochs.append(e)
     )
-    assert seen == [5, 6]
+    assert epochs == [5, 6]
     assert_same(resumed, train(network, data, settings))
 
 
@@ -152,7 +158,7 @@ def test_a_truncated_file_is_refused(half):
         assert_refused(network, data, path, "is not a checkpoint or is damaged .*; delete it to start anew")
 
 
-def test_no_flipped_bit_goes_unseen(half):
+def test_every_flipped_bit_is_detected(half):
     network, data, path = half
     content = path.read_bytes()
     header = 8 + int.from_bytes(content[:8], "little")
@@ -170,7 +176,7 @@ def test_no_flipped_bit_goes_unseen(half):
             checkpoint.load(state)
         except CheckpointError:
             return
-        # a space of the header, or a letter of a name that nobody reads: the state must be what was written
+        # a space of the header, or an unused name: the state must be what was written
         path.write_bytes(content)
         expected = twins.State.start_of(network, SETTINGS)
         checkpoint.load(expected)
@@ -191,7 +197,7 @@ def test_a_file_of_another_version_is_refused(half):
         checkpoint.load(state)
 
 
-def test_a_changed_epoch_number_is_seen(half):
+def test_a_changed_epoch_number_is_detected(half):
     network, data, path = half
     content = path.read_bytes()
     assert content.count(b'"epoch":"3"') == 1
@@ -199,17 +205,14 @@ def test_a_changed_epoch_number_is_seen(half):
     assert_refused(network, data, path, "its checksum does not fit")
 
 
-def test_a_writing_that_fails_leaves_the_last_file(half, monkeypatch):
+def test_a_write_that_fails_leaves_the_last_file(half, monkeypatch):
     network, data, path = half
     before = path.read_bytes()
-    save = module.save_file
 
-    def fail(arrays, file, metadata):
-        save(arrays, file, metadata)
-        file.write_bytes(file.read_bytes()[:100])
+    def fail(file):
         raise OSError("disk full")
 
-    monkeypatch.setattr(module, "save_file", fail)
+    monkeypatch.setattr(os, "fsync", fail)
     with pytest.raises(OSError, match="disk full"):
         train(network, data, SETTINGS, checkpoint=Checkpoint(path, every=1))
     assert path.read_bytes() == before

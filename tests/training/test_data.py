@@ -9,7 +9,7 @@ from neuralforest.training import SubnetworkRows, TrainingData
 from training_twins import random_ensemble, random_rows
 
 
-def test_shared_rows_are_the_same_for_every_block():
+def test_shared_rows_are_the_same_for_every_subnetwork():
     rows = SubnetworkRows.shared(np.array([4, 2, 7]), np.array([1.0, 0.0, 2.0]), n_subnetworks=3)
     for subnetwork in range(3):
         row, weight = rows.of(subnetwork)
@@ -31,8 +31,9 @@ def make(fit, validation, n_subnetworks=2):
     return TrainingData(X, y, *rows)
 
 
-def test_every_block_needs_training_rows():
-    with pytest.raises(InvalidParameterError, match=r"^every subnetwork needs training rows .* and subnetwork 0 has none$"):
+def test_every_subnetwork_needs_training_rows():
+    message = r"^every subnetwork needs training rows .* and subnetwork 0 has none$"
+    with pytest.raises(InvalidParameterError, match=message):
         make(slice(0, 0), slice(5, 10))
     own = SubnetworkRows.own([np.array([0]), np.array([1])], [np.ones(1), np.zeros(1)])
     X, y = random_rows(random_ensemble(), 10)
@@ -47,11 +48,11 @@ def test_validation_needs_a_row():
         make(slice(0, 5), slice(5, 5))
 
 
-def test_learnt_rows_weigh_what_they_weigh_in_all_blocks_together():
-    """A forest draws heavy rows into more trees, so that a mean over the trees that have a row would not know."""
+def test_training_rows_have_the_sum_of_their_weights_in_all_subnetworks():
+    """A forest draws heavy rows into more trees: a mean over the trees that have a row would lose their weight."""
     own = SubnetworkRows.own([np.array([5, 1]), np.array([5, 7])], [np.array([1.0, 2.0]), np.array([3.0, 0.0])])
     X, y = random_rows(random_ensemble(), 10)
-    rows, weight = TrainingData(X, y, own, SubnetworkRows.shared(np.arange(3), np.ones(3), 2)).learnt
+    rows, weight = TrainingData(X, y, own, SubnetworkRows.shared(np.arange(3), np.ones(3), 2)).training_rows
     assert (rows.tolist(), weight.tolist()) == ([1, 5], [2.0, 4.0])
 
 

@@ -10,9 +10,8 @@ import training_twins as twins
 from neuralforest.exceptions import ConvergenceWarning
 from neuralforest.network import ForestNetwork
 from neuralforest.theory import weight_norm
-from neuralforest.training import SubnetworkRows, Settings, train
-from neuralforest.training import loop as module
-from training_twins import MODES
+from neuralforest.training import Settings, SubnetworkRows, loop
+from training_twins import MODES, train
 
 every_mode = pytest.mark.parametrize("mode", MODES, ids="-".join)
 
@@ -31,13 +30,13 @@ def test_the_parameters_of_the_best_epoch_are_kept(mode):
     settings = Settings(max_epochs=8, learning_rate=0.05)
     result = train(network, data, settings)
     history = result.history
-    judged = np.vstack([history.forest_loss, history.validation_loss])  # row e + 1 is epoch e
-    np.testing.assert_array_equal(history.best_epoch, judged.argmin(axis=0) - 1)
+    losses = np.vstack([history.forest_loss, history.validation_loss])  # row e + 1 is epoch e
+    np.testing.assert_array_equal(history.best_epoch, losses.argmin(axis=0) - 1)
     assert len(set(history.best_epoch)) > 1 or mode[0] == "joint"
     assert history.best_epoch.max() > 0
     for subnetwork, epoch in enumerate(history.best_epoch):
         if epoch >= 0:
-            own = slice(*network.structure.first_parameter[subnetwork : subnetwork + 2])
+            own = slice(*network.layout.first_parameter[subnetwork : subnetwork + 2])
             stopped = twins.run_epochs(network, data, replace(settings, max_epochs=int(epoch)))
             np.testing.assert_array_equal(result.network.soft.parameters[own], stopped.parameters[own])
     np.testing.assert_array_equal(result.network.hard, history.best_epoch == -1)
@@ -61,7 +60,7 @@ def test_no_epochs_give_the_better_of_start_and_forest():
 
 
 @every_mode
-def test_history_has_a_row_for_every_epoch_and_a_column_for_every_block(mode):
+def test_history_has_a_row_for_every_epoch_and_a_column_for_every_subnetwork(mode):
     network, data = case(mode)
     history = train(network, data, Settings(max_epochs=5)).history
     n_subnetworks = 3 if mode[0] == "independent" else 1
@@ -92,7 +91,7 @@ def test_recorded_losses_are_those_of_the_network_at_that_time(mode):
         assert history.forest_loss[0] == pytest.approx(((forest.predict(data.X[row]) - data.y[row, 0]) ** 2).mean())
 
 
-def test_a_block_without_validation_rows_stays_a_tree_and_the_others_are_trained():
+def test_a_subnetwork_without_validation_rows_stays_a_tree_and_the_others_are_trained():
     network, data = case()
     rows = np.arange(60, 80)
     none = np.arange(0)
@@ -114,7 +113,7 @@ def test_the_last_epoch_is_kept_on_request():
 # --- when it stops ---------------------------------------------------------------------------------------------------
 
 
-def test_patience_stops_a_block_and_leaves_the_others_running():
+def test_patience_stops_a_subnetwork_and_leaves_the_others_running():
     network, data = case(sizes=(5, 1, 4, 8))
     result = train(network, data, Settings(max_epochs=40, learning_rate=0.05, n_iter_no_change=3))
     history = result.history
@@ -144,7 +143,7 @@ def test_patience_does_not_change_what_is_done_before_it_ends():
 @pytest.mark.parametrize("rate", [0.3, 0.002], ids=["too fast", "slow"])
 def test_cycles_go_on_while_the_last_two_are_better_in_the_mean_than_all_before(mode, rate):
     network, data = case(mode)
-    settings = Settings(max_epochs=50, learning_rate=rate, schedule="cycles")
+    settings = Settings(max_epochs=50, learning_rate=rate, schedule="cyclic")
     history = train(network, data, settings).history
     assert settings.cycle_ends == (1, 3, 7, 16, 50)
     assert history.n_epochs == 50 or rate > 0.1
@@ -161,7 +160,7 @@ def test_cycles_of_noise_end_soon(mode):
     network, data = case(mode)
     random = np.random.default_rng(0)
     noise = replace(data, y=random.permutation(data.y))
-    result = train(network, noise, Settings(max_epochs=100, learning_rate=0.05, schedule="cycles"))
+    result = train(network, noise, Settings(max_epochs=100, learning_rate=0.05, schedule="cyclic"))
     assert result.history.n_epochs < 40
     assert result.validation_loss <= result.forest_loss
 
@@ -180,24 +179,24 @@ def cycle(max_epochs, batch_size, rate):
         (cycle(5, 1, 0.02), None),
     ],
 )
-def test_one_cycle_ends_when_rows_are_known_by_heart_and_others_badly(mode, settings, ends_early):
+def test_one_cycle_ends_when_the_network_overfits(mode, settings, ends_early):
     """For a tenth of all epochs, or two: validation losses far above the best, and training losses below it."""
     result = train(*twins.nothing_but_noise(*mode), settings)
     last, most = result.history.n_epochs, settings.max_epochs
     losses, training = (each.mean(axis=1) for each in (result.history.validation_loss, result.history.training_loss))
-    lately = max(2, most // 10)
-    by_heart = [
+    recent = max(2, most // 10)
+    overfits = [
         end
         for end in range(math.ceil(0.4 * most), min(last + 1, most))
-        if losses[end - lately + 1 : end + 1].min() > 1.3 * losses[: end + 1].min()
-        and training[end - lately : end].max() < losses[: end + 1].min()
+        if losses[end - recent + 1 : end + 1].min() > 1.3 * losses[: end + 1].min()
+        and training[end - recent : end].max() < losses[: end + 1].min()
     ]
-    assert by_heart == ([last] if last < most else [])
+    assert overfits == ([last] if last < most else [])
     assert ends_early in (None, last < most)
     assert result.validation_loss <= result.forest_loss
 
 
-def test_a_block_that_nobody_judges_does_not_keep_others_from_ending():
+def test_a_subnetwork_without_validation_rows_does_not_keep_others_from_ending():
     network, data = twins.nothing_but_noise()
     whole = train(network, data, cycle(50, 8, 0.02)).history.n_epochs
     rows = [data.validation.of(subnetwork) for subnetwork in range(network.n_subnetworks)]
@@ -208,8 +207,8 @@ def test_a_block_that_nobody_judges_does_not_keep_others_from_ending():
 
 
 @pytest.mark.parametrize("rate", [0.05, 0.2])
-def test_steps_that_are_too_large_for_a_while_are_not_taken_for_noise(rate):
-    """Losses rise with the learning rate, of rows that are learnt from, too, and fall with it."""
+def test_steps_that_are_too_large_for_a_while_are_not_taken_for_overfitting(rate):
+    """Training losses and validation losses rise with the learning rate, and fall with it."""
     network, data = case(n_rows=400)
     y = np.exp(2 * np.clip(np.nan_to_num(data.X[:, :1]), -2, 2)) * np.ones((1, data.y.shape[1]))
     settings = Settings(max_epochs=40, learning_rate=rate, schedule="one_cycle")
@@ -218,7 +217,7 @@ def test_steps_that_are_too_large_for_a_while_are_not_taken_for_noise(rate):
 
 
 @every_mode
-def test_other_schedules_and_what_there_is_to_learn_go_on_to_the_end(mode):
+def test_other_schedules_and_targets_with_a_signal_go_on_to_the_end(mode):
     network, data = case(mode)
     noise = replace(data, y=np.random.default_rng(0).permutation(data.y))
     for schedule, rows, rate in (("one_cycle", data, 0.01), ("constant", noise, 0.3), ("cosine", noise, 0.3)):
@@ -226,16 +225,16 @@ def test_other_schedules_and_what_there_is_to_learn_go_on_to_the_end(mode):
         assert train(network, rows, settings).history.n_epochs == 20
 
 
-def test_a_callback_sees_every_epoch_and_may_stop():
+def test_a_callback_is_called_after_every_epoch_and_may_stop():
     network, data = case()
-    seen = []
+    calls = []
 
     def stop_at_three(epoch, history):
-        seen.append((epoch, history.n_epochs, len(history.validation_loss)))
+        calls.append((epoch, history.n_epochs, len(history.validation_loss)))
         return epoch == 3
 
     result = train(network, data, Settings(max_epochs=10), callback=stop_at_three)
-    assert seen == [(1, 1, 2), (2, 2, 3), (3, 3, 4)]
+    assert calls == [(1, 1, 2), (2, 2, 3), (3, 3, 4)]
     assert result.history.n_epochs == 3
     assert result.interrupted
     assert not train(network, data, Settings(max_epochs=2), callback=lambda *_: None).interrupted
@@ -259,7 +258,7 @@ def test_ctrl_c_keeps_the_last_complete_epoch(mode):
         if epoch == 3:
             raise KeyboardInterrupt
 
-    with pytest.warns(ConvergenceWarning, match="interrupted after epoch 3 of 10; the best state up to there is kept"):
+    with pytest.warns(ConvergenceWarning, match="interrupted after epoch 3 of 10; the best state so far is kept"):
         result = train(network, data, Settings(max_epochs=10), callback=interrupt)
     expected = train(network, data, Settings(max_epochs=3))
     assert result.interrupted
@@ -270,7 +269,7 @@ def test_ctrl_c_keeps_the_last_complete_epoch(mode):
 def test_ctrl_c_in_the_middle_of_an_epoch_drops_that_epoch(monkeypatch):
     network, data = case()
     epochs = []
-    whole = module.trainer
+    whole = loop.trainer
 
     class Interrupted:
         def __init__(self, *arguments):
@@ -280,7 +279,7 @@ def test_ctrl_c_in_the_middle_of_an_epoch_drops_that_epoch(monkeypatch):
             work = self.manager.__enter__()
 
             def train_epoch(state):
-                losses = type(work).train_epoch(work, state)  # the kernel has run: its parameters are ahead
+                losses = type(work).train_epoch(work, state)  # the kernel has run: the parameters have moved on
                 epochs.append(state.epoch)
                 if len(epochs) == 3:
                     raise KeyboardInterrupt
@@ -292,7 +291,7 @@ def test_ctrl_c_in_the_middle_of_an_epoch_drops_that_epoch(monkeypatch):
         def __exit__(self, *error):
             return self.manager.__exit__(*error)
 
-    monkeypatch.setattr(module, "trainer", Interrupted)
+    monkeypatch.setattr(loop, "trainer", Interrupted)
     with pytest.warns(ConvergenceWarning, match="after epoch 2 of 10"):
         result = train(network, data, Settings(max_epochs=10))
     monkeypatch.undo()
@@ -313,7 +312,8 @@ def assert_sound(result, data):
 @every_mode
 def test_a_learning_rate_that_overflows_ends_in_the_guards_choice_with_a_warning(mode):
     network, data = case(mode)
-    with pytest.warns(ConvergenceWarning, match=f"{network.n_subnetworks} of {network.n_subnetworks} networks diverged"):
+    n = network.n_subnetworks
+    with pytest.warns(ConvergenceWarning, match=f"{n} of {n} networks diverged"):
         result = train(network, data, Settings(max_epochs=4, learning_rate=1e30))
     assert_sound(result, data)
     assert result.history.best_epoch.max() <= 0
@@ -324,7 +324,8 @@ def test_a_learning_rate_that_overflows_ends_in_the_guards_choice_with_a_warning
 @every_mode
 def test_a_huge_learning_rate_ends_in_the_guards_choice_with_a_warning(mode, rate):
     network, data = case(mode)
-    with pytest.warns(ConvergenceWarning, match=f"{network.n_subnetworks} of {network.n_subnetworks} networks diverged"):
+    n = network.n_subnetworks
+    with pytest.warns(ConvergenceWarning, match=f"{n} of {n} networks diverged"):
         result = train(network, data, Settings(max_epochs=4, learning_rate=rate))
     assert_sound(result, data)
     assert result.history.best_epoch.max() <= 0
@@ -344,7 +345,7 @@ def test_targets_beyond_single_precision_end_in_the_forest_with_a_warning(mode):
     np.testing.assert_array_equal(result.network.predict(data.X), ForestNetwork(ensemble).predict(data.X))
 
 
-def test_one_block_that_diverges_leaves_the_others_running():
+def test_one_subnetwork_that_diverges_leaves_the_others_running():
     network, data = case()
     parameters = network.soft.parameters.copy()
     subnetwork = twins.Block(network, 2)
@@ -363,24 +364,24 @@ def test_one_block_that_diverges_leaves_the_others_running():
 @every_mode
 def test_the_bound_holds_after_training(mode):
     network, data = case(mode)
-    settings = Settings(max_epochs=3, learning_rate=0.3, bound=0.8)
+    settings = Settings(max_epochs=3, learning_rate=0.3, weight_bound=0.8)
     free, bounded = (
-        twins.run_epochs(network, data, replace(settings, bound=bound)).parameters for bound in (None, settings.bound)
+        twins.run_epochs(network, data, replace(settings, weight_bound=bound)).parameters for bound in (None, 0.8)
     )
     norms = {}
     for name, parameters in (("free", free), ("bounded", bounded)):
         trained = network.with_parameters(parameters, network.hard)
         layers = [trained.layers(subnetwork) for subnetwork in range(network.n_subnetworks)]
         norms[name] = [weight_norm(each.W2, each.b2, each.W_out, each.b_out) / len(each.b2) for each in layers]
-    assert max(norms["bounded"]) <= settings.bound * (1 + 1e-5)
-    assert max(norms["free"]) > settings.bound
+    assert max(norms["bounded"]) <= settings.weight_bound * (1 + 1e-5)
+    assert max(norms["free"]) > settings.weight_bound
 
 
 @every_mode
 def test_a_bound_that_is_never_reached_changes_nothing(mode):
     network, data = case(mode)
     settings = Settings(max_epochs=3)
-    free, bounded = (twins.run_epochs(network, data, replace(settings, bound=bound)) for bound in (None, 1e6))
+    free, bounded = (twins.run_epochs(network, data, replace(settings, weight_bound=bound)) for bound in (None, 1e6))
     np.testing.assert_array_equal(bounded.parameters, free.parameters)
 
 
@@ -388,7 +389,7 @@ def test_a_bound_gives_the_same_bits_for_any_number_of_threads():
     for mode in MODES:
         network, data = case(mode)
         states = [
-            twins.run_epochs(network, data, Settings(max_epochs=2, learning_rate=0.3, bound=0.8), n_jobs=n_jobs)
+            twins.run_epochs(network, data, Settings(max_epochs=2, learning_rate=0.3, weight_bound=0.8), n_jobs=n_jobs)
             for n_jobs in (1, 3)
         ]
         np.testing.assert_array_equal(states[0].parameters, states[1].parameters)

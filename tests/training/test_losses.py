@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from sklearn.metrics import log_loss
 
-from neuralforest._kernels import losses as kernels
+from neuralforest._kernels.network import losses as kernels
 from neuralforest.exceptions import InvalidParameterError
-from neuralforest.training.losses import Loss, resolve_loss
+from neuralforest.training import Loss, resolve_loss
 from training_twins import random_ensemble
 
 
@@ -74,7 +74,7 @@ def test_parameters_lie_in_their_range(name, parameter):
     assert message == f"loss_parameter must be positive for 'huber', in (0, 1) for 'quantile', got {parameter}"
 
 
-def test_a_mean_loss_is_weighted_and_infinite_where_it_is_no_number():
+def test_a_mean_loss_is_weighted_and_infinite_where_it_is_nan():
     loss = Loss("squared_error", kernels.SQUARED_ERROR)
     prediction, target = np.array([[1.0], [2.0]]), np.array([[0.0], [0.0]])
     assert loss.mean(prediction, target, np.array([3.0, 1.0])) == pytest.approx((3 * 1 + 1 * 4) / 4)

@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neuralforest._kernels import losses
+from neuralforest._kernels.network import losses
 from neuralforest.exceptions import InvalidParameterError
-from neuralforest.training import Settings
-from neuralforest.training.losses import Loss
+from neuralforest.training import Loss, Settings
 
 
 def error_of(**options):
@@ -24,7 +23,7 @@ def test_the_defaults_are_the_papers():
     settings = Settings()
     assert (settings.max_epochs, settings.batch_size, settings.learning_rate) == (100, 32, 0.001)
     assert (settings.betas, settings.epsilon, settings.schedule) == ((0.9, 0.999), 1e-8, "constant")
-    assert (settings.weight_decay, settings.n_iter_no_change, settings.bound) == (0.0, None, None)
+    assert (settings.weight_decay, settings.n_iter_no_change, settings.weight_bound) == (0.0, None, None)
 
 
 def test_settings_cannot_be_changed():
@@ -59,7 +58,7 @@ def test_one_learning_rate_serves_all_layers():
 
 
 def test_schedules_have_names():
-    assert error_of(schedule="step") == "schedule must be 'constant', 'cosine', 'one_cycle' or 'cycles', got 'step'"
+    assert error_of(schedule="step") == "schedule must be 'constant', 'cosine', 'one_cycle' or 'cyclic', got 'step'"
 
 
 @pytest.mark.parametrize("betas", [(0.9,), (0.9, 1.0), (-0.1, 0.9), (0.9, 0.9, 0.9)], ids=str)
@@ -78,7 +77,7 @@ def test_epsilon_is_positive_and_decay_not_negative(options):
 
 @pytest.mark.parametrize("bound", [0, -1.0, math.nan])
 def test_bounds_are_positive(bound):
-    assert error_of(bound=bound) == f"bound must be positive, or None for no bound, got {bound!r}"
+    assert error_of(weight_bound=bound) == f"weight_bound must be positive, or None for no bound, got {bound!r}"
 
 
 @pytest.mark.parametrize("seed", [-1, 2**63, 1.5, None])
@@ -111,7 +110,7 @@ def test_one_cycle_rises_for_three_tenths_and_falls_to_zero():
 
 @given(st.integers(1, 500))
 def test_cycles_grow_and_fill_all_epochs(max_epochs):
-    settings = Settings(max_epochs=max_epochs, schedule="cycles")
+    settings = Settings(max_epochs=max_epochs, schedule="cyclic")
     ends = settings.cycle_ends
     lengths = np.diff([0, *ends])
     assert ends[-1] == max_epochs
@@ -129,14 +128,14 @@ def test_other_schedules_are_one_cycle():
         settings = Settings(max_epochs=10, schedule=schedule)
         assert settings.cycle_ends == (10,)
         assert settings.factors_of(4) == (settings.rate_at(0.4), settings.rate_at(0.5))
-    assert Settings(max_epochs=0, schedule="cycles").cycle_ends == (0,)
+    assert Settings(max_epochs=0, schedule="cyclic").cycle_ends == (0,)
 
 
 def test_plans_hold_what_kernels_take():
-    settings = Settings(batch_size=np.int64(7), learning_rate=(1, 2, 3), betas=(0.5, 0.25), weight_decay=2, bound=4)
+    settings = Settings(np.int64(100), np.int64(7), (1, 2, 3), betas=(0.5, 0.25), weight_decay=2, weight_bound=4)
     plan = settings.plan(Loss("huber", losses.HUBER, 1.5))
     assert (plan.batch_size, plan.loss, plan.loss_parameter) == (7, losses.HUBER, 1.5)
-    assert (plan.beta1, plan.beta2, plan.epsilon, plan.weight_decay, plan.bound) == (0.5, 0.25, 1e-8, 2.0, 4.0)
+    assert (plan.beta1, plan.beta2, plan.epsilon, plan.weight_decay, plan.weight_bound) == (0.5, 0.25, 1e-8, 2.0, 4.0)
     assert plan.rates.tolist() == [1.0, 2.0, 3.0]
-    assert Settings().plan(Loss("huber", losses.HUBER)).bound is None
+    assert Settings().plan(Loss("huber", losses.HUBER)).weight_bound is None
     assert {type(value) for value in plan._replace(rates=0.0)} == {int, float}  # one compiled version of every kernel

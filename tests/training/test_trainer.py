@@ -8,9 +8,8 @@ import pytest
 import training_twins as twins
 from neuralforest.network import ForestNetwork
 from neuralforest.network.structure import count_parameters
-from neuralforest.training import Settings, train
-from neuralforest.training.losses import resolve_loss
-from training_twins import MODES
+from neuralforest.training import Settings, resolve_loss, trainer
+from training_twins import MODES, train
 
 every_mode = pytest.mark.parametrize("mode", MODES, ids="-".join)
 two_modes = pytest.mark.parametrize("mode", [MODES[0], MODES[3]], ids="-".join)
@@ -33,7 +32,7 @@ def assert_torch_agrees(network, data, settings, loss="auto"):
         np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=5e-6)
         before, after = subnetwork.predict(start, x), subnetwork.predict(ours, x)
         np.testing.assert_allclose(after, subnetwork.predict(theirs, x), rtol=1e-5, atol=5e-6)
-        assert np.abs(after - before).max() > 1e-3  # it went somewhere
+        assert np.abs(after - before).max() > 1e-3  # the weights moved
     return state
 
 
@@ -68,8 +67,8 @@ def test_one_step_agrees_with_adam_of_torch(mode):
 
 @pytest.mark.parametrize("batch_size", [1, 7, 33, 64])
 @two_modes
-def test_rows_that_fill_a_vector_up_are_never_trained_on(mode, batch_size):
-    network, data = case(mode, n_rows=40, contrast=(2.0, 1.0))  # of one saturated row, Adam would see rounding alone
+def test_rows_that_pad_a_simd_vector_are_never_trained_on(mode, batch_size):
+    network, data = case(mode, n_rows=40, contrast=(2.0, 1.0))  # of one saturated row, the gradient would be rounding alone
     assert_torch_agrees(network, data, Settings(max_epochs=3, batch_size=batch_size))
 
 
@@ -78,7 +77,7 @@ def test_rows_that_fill_a_vector_up_are_never_trained_on(mode, batch_size):
     [
         {"schedule": "cosine"},
         {"schedule": "one_cycle"},
-        {"schedule": "cycles"},
+        {"schedule": "cyclic"},
         {"weight_decay": 20.0},
         {"learning_rate": (0.01, 0.0005, 0.003)},
         {"betas": (0.5, 0.9), "epsilon": 1e-3},
@@ -93,22 +92,22 @@ def test_every_setting_of_the_optimiser_agrees_with_torch(mode, options):
 
 
 @every_mode
-def test_folded_contrasts_are_the_same_function_and_train_as_torch_does(mode):
+def test_networks_with_folded_contrasts_are_the_same_function_and_train_as_torch_does(mode):
     ensemble = twins.random_ensemble()
     options = {"training": mode[0], "connectivity": mode[1]}
-    unfolded, fold_contrast = (ForestNetwork(ensemble).soften((20, 2), fold_contrast=fold, **options) for fold in (False, True))
-    data = twins.random_data(unfolded)
-    np.testing.assert_allclose(fold_contrast.predict(data.X), unfolded.predict(data.X), atol=1e-5)
+    plain, folded = (ForestNetwork(ensemble).soften((20, 2), fold_contrast=fold, **options) for fold in (False, True))
+    data = twins.random_data(plain)
+    np.testing.assert_allclose(folded.predict(data.X), plain.predict(data.X), atol=1e-5)
     settings = Settings(max_epochs=4)
-    moved = [assert_torch_agrees(network, data, settings) for network in (unfolded, fold_contrast)]
+    moved = [assert_torch_agrees(network, data, settings) for network in (plain, folded)]
     after = [
         network.with_parameters(state.parameters, network.hard).predict(data.X)
-        for network, state in zip((unfolded, fold_contrast), moved, strict=True)
+        for network, state in zip((plain, folded), moved, strict=True)
     ]
     assert np.abs(after[0] - after[1]).max() > 1e-3
 
 
-# --- optimiser settings, seen in the weights --------------------------------------------------------------------------
+# --- optimiser settings and their effect on the weights --------------------------------------------------------------------------
 
 
 @every_mode
@@ -237,8 +236,6 @@ def test_another_seed_gives_another_result():
 
 def test_a_thread_that_fails_does_not_leave_the_others_waiting(monkeypatch):
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
-    from neuralforest.training import trainer
-
     network, data = case(("joint", "sparse"))
     settings = Settings(max_epochs=1)
     kernel = trainer.train_epoch

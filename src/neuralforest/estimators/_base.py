@@ -18,6 +18,7 @@ from neuralforest.estimators.rows import GivenRows, given_rows, read_rows, read_
 from neuralforest.estimators.summary import reporting
 from neuralforest.estimators.validation import TrainValidationSplit
 from neuralforest.network import ForestNetwork, feature_importances
+from neuralforest.network.inputs import cast_rows
 from neuralforest.training import Callback, Checkpoint
 
 
@@ -153,7 +154,7 @@ class NeuralForest(FitSteps, BaseEstimator):
     def _network_and_rows(self, X: ArrayLike) -> tuple[ForestNetwork, NDArray[np.floating]]:
         """Return the network, and X validated once, in the dtype that its trees compare in."""
         check_is_fitted(self, "network_")
-        return self.network_, self.network_.from_valid(read_X(self, X, reset=False))
+        return self.network_, cast_rows(self.network_.ensemble, read_X(self, X, reset=False))
 
     def apply(self, X: ArrayLike) -> NDArray[np.int32]:
         """Return the leaf of each row in each tree of the forest, (rows, trees), counted from left to right."""

@@ -5,10 +5,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 import scipy.special
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_array
 
 from neuralforest._kernels.network.arguments import SOFTMAX, Structure
 from neuralforest._kernels.trees import traverse
@@ -16,6 +14,7 @@ from neuralforest.ensemble import TreeEnsemble
 from neuralforest.exceptions import InvalidParameterError
 from neuralforest.network.evaluation import node_records, raw_predictions
 from neuralforest.network.importance import own_importances
+from neuralforest.network.inputs import validated_rows
 from neuralforest.network.layers import Layers, subnetwork_layers, tree_layers
 from neuralforest.network.layout import ParameterLayout
 from neuralforest.network.softening import FAR, Softening, softened
@@ -341,21 +340,4 @@ class ForestNetwork:
 
     def check_X(self, X: ArrayLike) -> NDArray[np.floating]:
         """Return X as a dense array in the dtype that the trees compare in; NaN is allowed, infinity is not."""
-        rows: Any = X.toarray() if scipy.sparse.issparse(X) else X  # type: ignore[union-attr]
-        with np.errstate(over="ignore", invalid="ignore"):  # numbers too large for the dtype are refused as infinite
-            rows = check_array(rows, dtype=self.ensemble.compare_dtype, order="C", ensure_all_finite="allow-nan")
-        n_features = self.ensemble.n_features
-        if rows.shape[1] != n_features:
-            raise InvalidParameterError(
-                f"X must have the {n_features} features that the network was made for, got {rows.shape[1]}"
-            )
-        return np.asarray(rows) if rows.flags.writeable else np.array(rows)  # read-only types compile kernels anew
-
-    def from_valid(self, X: Any) -> NDArray[np.floating]:
-        """Return rows that an estimator has validated, dense or sparse, as `check_X` does."""
-        rows = X.toarray() if scipy.sparse.issparse(X) else X
-        with np.errstate(over="ignore"):
-            cast = np.ascontiguousarray(rows, self.ensemble.compare_dtype)
-        if cast.dtype != rows.dtype and np.isinf(cast).any():
-            raise ValueError(f"Input X contains infinity or a value too large for {cast.dtype!r}.")
-        return cast if cast.flags.writeable else cast.copy()
+        return validated_rows(self.ensemble, X)

@@ -1,10 +1,10 @@
-"""Gradient boosting of small trees on features that were cut into bins: one call adds rounds to one model.
+"""Gradient boosting of small trees on binned features: one call adds rounds to one model.
 
 scikit-learn's boosting spends a millisecond of interpreter time on every tree, which is most of its time below ten
-thousand rows; here a tree of a thousand rows takes a twentieth of that.
+thousand rows; here a tree on a thousand rows takes a twentieth of that.
 
-A tree stands as it will in a `TreeEnsemble`, at every moment of its growth: splits depth-first, leaves from left to
-right. The rows of a leaf are neighbours, in the same order as the leaves.
+While it grows, a tree has the layout of a `TreeEnsemble`: splits depth-first, leaves from left to right. The rows of a
+leaf are adjacent, in the order of the leaves.
 """
 
 from typing import NamedTuple
@@ -13,185 +13,174 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuralforest._kernels.jit import kernel, part
-from neuralforest._kernels.trees.histogram import UNROLL, MISSING, N_BINS, compare_splits, fill_histograms
-from neuralforest._kernels.trees.partition import append_waiting, part_row
-from neuralforest._kernels.network.shuffle import STEP, mix
+from neuralforest._kernels.network.losses import softmax, squared_error
+from neuralforest._kernels.random import HALF, STEP, integer, mix
+from neuralforest._kernels.trees.histogram import N_BINS, UNROLL, fill_histograms, find_split, goes_left
+from neuralforest._kernels.trees.partition import append_right, assign_row
 
 SQUARED, LOGISTIC, SOFTMAX = 0, 1, 2
 
 _MIDDLE, _BEGIN = 0, 1  # of a split: the first leaf of its right child, and of its left one
-_FIRST, _FIRST_OTHER = 0, 1  # of a leaf: where its rows begin, those that the tree is grown on and others
-_FEATURE, _BIN, _LEFT = 2, 3, 4  # of a split, and of a leaf's best one; missing values go left where the last is 1
-_GAIN, _LEFT_SLOPE, _LEFT_CURVATURE = 0, 1, 2  # of a leaf's best split: what it gains, and the sums of its left side
-_SLOPE, _CURVATURE = 3, 4  # of a leaf: sums over its rows
+_FIRST, _FIRST_OTHER = 0, 1  # of a leaf: its first row, among the rows that the tree is grown on and among the others
+_FEATURE, _BIN, _LEFT = 2, 3, 4  # of a split, and of a leaf's best split; missing values go left where the last is 1
+_GAIN, _LEFT_GRADIENT, _LEFT_HESSIAN = 0, 1, 2  # of a leaf's best split: its gain, and the sums of its left child
+_GRADIENT, _HESSIAN = 3, 4  # of a leaf: sums over its rows
 
-_HALF = np.uint64(32)
-_TINY = 1e-15  # the least probability whose logarithm is taken
+_TINY = 1e-15  # the lower bound of a probability, so that its logarithm is finite
 
 
-class Table(NamedTuple):
-    """Rows that are learnt from, and rows that judge: places in all arrays over rows."""
+class BinnedRows(NamedTuple):
+    """Binned features and targets of all rows, and which rows are for training."""
 
     bins: NDArray[np.uint8]  # (features, rows)
-    n_bins: NDArray[np.int64]  # (features,), of numbers
-    y: NDArray[np.float64]  # (rows,): numbers, or places among the classes
-    learnt: NDArray[np.uint32]  # without a sign, which would have to be looked at whenever they are used
-    unseen: NDArray[np.uint32]
+    n_bins: NDArray[np.int64]  # (features,), without that of missing values
+    y: NDArray[np.float64]  # (rows,): numbers, or positions of classes
+    training_rows: NDArray[np.uint32]  # unsigned: a signed index is checked for being negative
+    held_out_rows: NDArray[np.uint32]
 
 
-class Model(NamedTuple):
-    """What is boosted: trees, one for every score and round, and what they say together.
+class BoostedTrees(NamedTuple):
+    """A boosted model: one tree per score and round, and the scores of all rows."""
 
-    A tree has no more leaves than there is room for.
-    """
-
-    score: NDArray[np.float64]  # (rows, scores)
+    score: NDArray[np.float64]  # (rows, scores): raw predictions
     n_splits: NDArray[np.int64]  # (trees,)
-    feature: NDArray[np.int32]  # (trees, most leaves - 1)
-    bin: NDArray[np.uint8]  # (trees, most leaves - 1): the last one that goes left
-    missing_left: NDArray[np.bool_]  # (trees, most leaves - 1)
-    middle: NDArray[np.int32]  # (trees, most leaves - 1)
-    value: NDArray[np.float64]  # (trees, most leaves)
-    weight: NDArray[np.float64]  # (trees, most leaves): rows
-    error: NDArray[np.float64]  # (rounds,): sums of the loss of unseen rows
+    feature: NDArray[np.int32]  # (trees, max_leaves - 1)
+    bin: NDArray[np.uint8]  # (trees, max_leaves - 1): the last one that goes left
+    missing_left: NDArray[np.bool_]  # (trees, max_leaves - 1)
+    middle: NDArray[np.int32]  # (trees, max_leaves - 1)
+    value: NDArray[np.float64]  # (trees, max_leaves)
+    weight: NDArray[np.float64]  # (trees, max_leaves): rows
+    error: NDArray[np.float64]  # (rounds,): summed loss of the held-out rows
 
 
-class Plan(NamedTuple):
-    """How trees are boosted."""
+class BoostingPlan(NamedTuple):
+    """The settings of boosting."""
 
     loss: int
-    rate: float
-    subsample: float  # that a tree is grown on
-    max_features: int  # features at a split
-    min_child_weight: float  # of a leaf, counted by their curvature: a row of the mean curvature is one
-    l2_regularization: float  # on the squares of a tree's values
+    learning_rate: float
+    subsample: float  # the fraction of the training rows that a tree is grown on
+    max_features: int  # features considered at a split
+    min_child_weight: float  # minimal hessian of a leaf, in units of the mean hessian of a row
+    l2_regularization: float  # lambda
     seed: int
 
 
 class Scratch(NamedTuple):
-    """What is used while a tree grows."""
+    """Buffers of a growing tree."""
 
-    rows: NDArray[np.uint32]  # that it is grown on, those of a leaf side by side
-    others: NDArray[np.uint32]  # the same of all others
-    waiting: NDArray[np.uint32]  # rows that go right, while those that go left are gathered
-    gradient: NDArray[np.float32]  # (all rows, 2): slope and curvature of the loss
-    features: NDArray[np.int64]  # in an order that is drawn
-    histogram: NDArray[np.float64]  # (features abreast, bins, 2): sums of slopes and of curvatures
-    left: NDArray[np.float64]  # (2, bins): the same on the left of every split
-    kept: NDArray[np.float64]  # (bins,): what a split there would keep
-    splits: NDArray[np.int64]  # (5, splits): what stands in each row is said above
+    rows: NDArray[np.uint32]  # that it is grown on, those of a leaf adjacent
+    others: NDArray[np.uint32]  # all other rows, likewise
+    right_rows: NDArray[np.uint32]  # of the leaf that is split
+    gradient: NDArray[np.float32]  # (all rows, 2): negative gradient and hessian of the loss
+    features: NDArray[np.int64]  # in random order
+    histogram: NDArray[np.float64]  # (UNROLL, bins, 2): sums of gradients and hessians
+    left: NDArray[np.float64]  # (2, bins): the same sums, left of every split
+    gain: NDArray[np.float64]  # (bins,): of a split at this bin
+    splits: NDArray[np.int64]  # (5, splits): the constants above number the rows of these three arrays
     leaves: NDArray[np.int64]  # (5, leaves + 1)
-    sums: NDArray[np.float64]  # (5, leaves): the same
+    sums: NDArray[np.float64]  # (5, leaves)
 
 
 @part
-def _outputs(loss, score, rows, n, output):  # type: ignore[no-untyped-def]
-    """Fill what the scores of n rows mean: numbers, or probabilities of classes, of two those of the second."""
+def _predict(loss, score, rows, n, prediction):  # type: ignore[no-untyped-def]
+    """Fill the predictions of n rows: numbers, or probabilities of classes, of two classes that of the second."""
     for i in range(n):
         row = rows[i]
         if loss == SQUARED:
-            output[row, 0] = score[row, 0]
+            prediction[row, 0] = score[row, 0]
         elif loss == LOGISTIC:
-            output[row, 0] = 1.0 / (1.0 + np.exp(-score[row, 0]))
+            prediction[row, 0] = 1.0 / (1.0 + np.exp(-score[row, 0]))
         else:
-            highest, sum_ = score[row, 0], 0.0
-            for column in range(score.shape[1]):
-                highest = max(highest, score[row, column])
-            for column in range(score.shape[1]):
-                output[row, column] = np.exp(score[row, column] - highest)
-                sum_ += output[row, column]
-            for column in range(score.shape[1]):
-                output[row, column] /= sum_
+            softmax(score.T, np.int64(0), score.shape[1], row, prediction.T)
 
 
 @part
-def _gradients(loss, y, output, column, n, scratch):  # type: ignore[no-untyped-def]
-    """Fill slope and curvature of the loss of n rows, in the direction of less loss; return the sums of both."""
-    own = 1 if loss == LOGISTIC else column  # the class whose probability this is
-    gradient, slope_sum, curvature_sum = scratch.gradient, 0.0, 0.0
+def _fill_gradients(loss, y, prediction, column, n, scratch):  # type: ignore[no-untyped-def]
+    """Fill negative gradient and hessian of the loss of n rows (of half the squared error); return their sums."""
+    own = 1 if loss == LOGISTIC else column  # the class of this probability
+    gradient, gradient_sum, hessian_sum = scratch.gradient, 0.0, 0.0
     for i in range(n):
         row = scratch.rows[i]
-        said = output[row, column]
+        p = prediction[row, column]
         if loss == SQUARED:
-            gradient[row, 0], gradient[row, 1] = y[row] - said, 1.0
+            gradient[row, 0], gradient[row, 1] = y[row] - p, 1.0
         else:
-            gradient[row, 0], gradient[row, 1] = (1.0 if y[row] == own else 0.0) - said, said * (1.0 - said)
-        slope_sum += np.float64(gradient[row, 0])
-        curvature_sum += np.float64(gradient[row, 1])
-    return slope_sum, curvature_sum
+            gradient[row, 0], gradient[row, 1] = (1.0 if y[row] == own else 0.0) - p, p * (1.0 - p)
+        gradient_sum += np.float64(gradient[row, 0])
+        hessian_sum += np.float64(gradient[row, 1])
+    return gradient_sum, hessian_sum
 
 
 @part
-def _error(loss, y, output, rows):  # type: ignore[no-untyped-def]
+def _sum_loss(loss, y, prediction, rows):  # type: ignore[no-untyped-def]
     """Return the summed loss of some rows."""
     sum_ = 0.0
     for row in rows:
         if loss == SQUARED:
-            sum_ += (y[row] - output[row, 0]) ** 2
+            sum_ += squared_error(y[row] - prediction[row, 0], 1.0, 2.0)[0]
         elif loss == LOGISTIC:
-            sum_ -= np.log(max(output[row, 0] if y[row] == 1 else 1.0 - output[row, 0], _TINY))
+            sum_ -= np.log(max(prediction[row, 0] if y[row] == 1 else 1.0 - prediction[row, 0], _TINY))
         else:
-            sum_ -= np.log(max(output[row, np.int64(y[row])], _TINY))
+            sum_ -= np.log(max(prediction[row, np.int64(y[row])], _TINY))
     return sum_
 
 
 @part
-def _sample(table, share, state, rows, others):  # type: ignore[no-untyped-def]
-    """Draw the rows that a tree is grown on; the others, and the unseen ones, follow it nevertheless."""
-    n, n_others, limit = 0, 0, np.uint64(share * 2.0**32)
-    for row in table.learnt:
+def _sample(data, subsample, state, rows, others):  # type: ignore[no-untyped-def]
+    """Draw the rows that a tree is grown on; `others` are the remaining training rows and the held-out rows."""
+    n, n_others, limit = 0, 0, np.uint64(subsample * 2.0**32)
+    for row in data.training_rows:
         state += STEP
-        n, n_others = part_row(row, (mix(state) >> _HALF) < limit, rows, n, others, n_others)
-    for row in table.unseen:
+        n, n_others = assign_row(row, (mix(state) >> HALF) < limit, rows, n, others, n_others)
+    for row in data.held_out_rows:
         others[n_others] = row
         n_others += 1
     return n, n_others, state
 
 
 @part
-def _best_split(table, plan, least, scratch, state, leaf):  # type: ignore[no-untyped-def]
-    """Search the best split of a leaf, of features drawn at random; its gain is 0 where there is none."""
+def _best_split(data, plan, min_hessian, scratch, state, leaf):  # type: ignore[no-untyped-def]
+    """Find the best split of a leaf among random features; its gain is 0 if there is none."""
     features, leaves, sums = scratch.features, scratch.leaves, scratch.sums
-    slope, curvature, l2_regularization = sums[_SLOPE, leaf], sums[_CURVATURE, leaf], plan.l2_regularization
-    max_features = plan.max_features if curvature >= 2.0 * least else 0
+    gradient, hessian, l2_regularization = sums[_GRADIENT, leaf], sums[_HESSIAN, leaf], plan.l2_regularization
+    max_features = plan.max_features if hessian >= 2.0 * min_hessian else 0
     for tried in range(max_features):
         state += STEP
-        place = tried + np.int64(((mix(state) >> _HALF) * np.uint64(len(features) - tried)) >> _HALF)
+        place = tried + integer(state, len(features) - tried)
         features[tried], features[place] = features[place], features[tried]
-    nothing = slope * slope / (curvature + l2_regularization)  # is what one leaf keeps
-    best = nothing
+    unsplit = gradient * gradient / (hessian + l2_regularization)
+    best = unsplit
     for tried in range(0, max_features, UNROLL):
         n, first, last = min(UNROLL, max_features - tried), leaves[_FIRST, leaf], leaves[_FIRST, leaf + 1]
-        fill_histograms(table.bins, table.n_bins, scratch, tried, n, first, last)
+        fill_histograms(data.bins, data.n_bins, scratch, tried, n, first, last)
         for slot in range(n):
             feature = features[tried + slot]
-            best, bin_, missing_left, left_slope, left_curvature = compare_splits(
-                scratch, slot, table.n_bins[feature], least, l2_regularization, slope, curvature, best
+            best, bin_, missing_left, left_gradient, left_hessian = find_split(
+                scratch, slot, data.n_bins[feature], min_hessian, l2_regularization, gradient, hessian, best
             )
             if bin_ >= 0:
                 leaves[_FEATURE, leaf], leaves[_BIN, leaf], leaves[_LEFT, leaf] = feature, bin_, missing_left
-                sums[_LEFT_SLOPE, leaf], sums[_LEFT_CURVATURE, leaf] = left_slope, left_curvature
-    sums[_GAIN, leaf] = best - nothing
+                sums[_LEFT_GRADIENT, leaf], sums[_LEFT_HESSIAN, leaf] = left_gradient, left_hessian
+    sums[_GAIN, leaf] = best - unsplit
     return state
 
 
 @part
-def _part_rows(bins, leaf, leaves, which, rows, waiting):  # type: ignore[no-untyped-def]
-    """Put a leaf's rows that go left before those that go right, both in their order; return where the latter begin."""
+def _partition(bins, leaf, leaves, which, rows, right_rows):  # type: ignore[no-untyped-def]
+    """Move a leaf's rows that go left before those that go right, stably; return the first of the latter."""
     feature, last, missing_left = leaves[_FEATURE, leaf], leaves[_BIN, leaf], leaves[_LEFT, leaf] == 1
     middle, n_right = leaves[which, leaf], 0
     for i in range(leaves[which, leaf], leaves[which, leaf + 1]):
         row = rows[i]
-        b = bins[feature, row]
-        left = (b <= last) | ((b == MISSING) & missing_left)
-        middle, n_right = part_row(row, left, rows, middle, waiting, n_right)
-    append_waiting(rows, middle, waiting, n_right)
+        left = goes_left(bins[feature, row], last, missing_left)
+        middle, n_right = assign_row(row, left, rows, middle, right_rows, n_right)
+    append_right(rows, middle, right_rows, n_right)
     return middle
 
 
 @part
-def _make_room(columns, place, n):  # type: ignore[no-untyped-def]
-    """Move columns place to n - 1 one further."""
+def _insert_column(columns, place, n):  # type: ignore[no-untyped-def]
+    """Move columns place to n - 1 to the right by one."""
     for i in range(n, place, -1):
         for j in range(len(columns)):
             columns[j, i] = columns[j, i - 1]
@@ -199,48 +188,48 @@ def _make_room(columns, place, n):  # type: ignore[no-untyped-def]
 
 @part
 def _split_leaf(splits, leaves, sums, leaf, n, first, first_other):  # type: ignore[no-untyped-def]
-    """Make the best split of a leaf one of the tree's, which has n so far; its right child becomes leaf + 1."""
+    """Add the best split of a leaf to a tree of n splits; its right child becomes leaf + 1."""
     place = 0
-    for split in range(n):  # splits that begin further left, and those around this one, stand before it
+    for split in range(n):  # splits that begin further left, and ancestors, come before it
         place += splits[_BEGIN, split] <= leaf
         splits[_BEGIN, split] += splits[_BEGIN, split] > leaf
         splits[_MIDDLE, split] += splits[_MIDDLE, split] > leaf
-    _make_room(splits, place, n)
+    _insert_column(splits, place, n)
     for j in range(_FEATURE, len(splits)):
         splits[j, place] = leaves[j, leaf]
     splits[_BEGIN, place], splits[_MIDDLE, place] = leaf, leaf + 1
-    _make_room(leaves, leaf + 1, n + 2)  # after the last leaf stands where its rows end
+    _insert_column(leaves, leaf + 1, n + 2)  # the column after the last leaf holds the end of its rows
     leaves[_FIRST, leaf + 1], leaves[_FIRST_OTHER, leaf + 1] = first, first_other
-    _make_room(sums, leaf + 1, n + 1)
-    for whole, left in ((_SLOPE, _LEFT_SLOPE), (_CURVATURE, _LEFT_CURVATURE)):
+    _insert_column(sums, leaf + 1, n + 1)
+    for whole, left in ((_GRADIENT, _LEFT_GRADIENT), (_HESSIAN, _LEFT_HESSIAN)):
         sums[whole, leaf + 1] = sums[whole, leaf] - sums[left, leaf]
         sums[whole, leaf] = sums[left, leaf]
 
 
 @part
-def _grow(table, plan, least, most_splits, scratch, state):  # type: ignore[no-untyped-def]
-    """Grow one tree, the split with the largest gain first; return how many splits it has."""
+def _grow(data, plan, min_hessian, max_splits, scratch, state):  # type: ignore[no-untyped-def]
+    """Grow one tree, the split with the largest gain first; return its number of splits."""
     leaves, sums = scratch.leaves, scratch.sums
-    n, new, end = 0, 0, 1  # splits, and the leaves whose best split is to be searched
+    n, new, end = 0, 0, 1  # splits, and the leaves whose best split is not yet known
     while new < end:
         for leaf in range(new, end):
-            state = _best_split(table, plan, least, scratch, state, leaf)
+            state = _best_split(data, plan, min_hessian, scratch, state, leaf)
         new = 0
         for leaf in range(1, n + 1):
             new = leaf if sums[_GAIN, leaf] > sums[_GAIN, new] else new
         end = new
         if sums[_GAIN, new] > 0.0:
-            first = _part_rows(table.bins, new, leaves, _FIRST, scratch.rows, scratch.waiting)
-            first_other = _part_rows(table.bins, new, leaves, _FIRST_OTHER, scratch.others, scratch.waiting)
+            first = _partition(data.bins, new, leaves, _FIRST, scratch.rows, scratch.right_rows)
+            first_other = _partition(data.bins, new, leaves, _FIRST_OTHER, scratch.others, scratch.right_rows)
             _split_leaf(scratch.splits, leaves, sums, new, n, first, first_other)
             n += 1
-            end = new + 2 if n < most_splits else new
+            end = new + 2 if n < max_splits else new
     return n, state
 
 
 @part
-def _keep(model, plan, tree, column, n, scratch):  # type: ignore[no-untyped-def]
-    """Write a tree of n splits into the model, give its leaves their values, and add these to the scores of rows."""
+def _add_tree(model, plan, tree, column, n, scratch):  # type: ignore[no-untyped-def]
+    """Write a tree of n splits into the model, compute the values of its leaves, and add them to the scores."""
     rows, splits, leaves, sums = scratch.rows, scratch.splits, scratch.leaves, scratch.sums
     model.n_splits[tree] = n
     for i in range(n):
@@ -248,7 +237,7 @@ def _keep(model, plan, tree, column, n, scratch):  # type: ignore[no-untyped-def
         model.missing_left[tree, i], model.middle[tree, i] = splits[_LEFT, i] == 1, splits[_MIDDLE, i]
     for leaf in range(n + 1):
         first, last = leaves[_FIRST, leaf], leaves[_FIRST, leaf + 1]
-        value = plan.rate * sums[_SLOPE, leaf] / (sums[_CURVATURE, leaf] + plan.l2_regularization)
+        value = plan.learning_rate * sums[_GRADIENT, leaf] / (sums[_HESSIAN, leaf] + plan.l2_regularization)
         model.value[tree, leaf], model.weight[tree, leaf] = value, last - first
         for i in range(first, last):
             model.score[rows[i], column] += value
@@ -257,36 +246,36 @@ def _keep(model, plan, tree, column, n, scratch):  # type: ignore[no-untyped-def
 
 
 @kernel
-def boost(table, plan, model, begin, end):  # type: ignore[no-untyped-def]
+def boost(data, plan, model, begin, end):  # type: ignore[no-untyped-def]
     """Add rounds begin to end - 1 to a model."""
     n_rows, n_scores = model.score.shape
-    most_leaves = model.value.shape[1]
+    max_leaves = model.value.shape[1]
     scratch = Scratch(
         rows=np.empty(n_rows, np.uint32),
         others=np.empty(n_rows, np.uint32),
-        waiting=np.empty(n_rows, np.uint32),
+        right_rows=np.empty(n_rows, np.uint32),
         gradient=np.empty((n_rows, 2), np.float32),
-        features=np.empty(len(table.bins), np.int64),
+        features=np.empty(len(data.bins), np.int64),
         histogram=np.empty((UNROLL, N_BINS, 2)),
         left=np.empty((2, N_BINS)),
-        kept=np.empty(N_BINS),
-        splits=np.zeros((5, most_leaves), np.int64),
-        leaves=np.zeros((5, most_leaves + 1), np.int64),
-        sums=np.zeros((5, most_leaves)),
+        gain=np.empty(N_BINS),
+        splits=np.zeros((5, max_leaves), np.int64),
+        leaves=np.zeros((5, max_leaves + 1), np.int64),
+        sums=np.zeros((5, max_leaves)),
     )
-    rows, leaves, sums, output = scratch.rows, scratch.leaves, scratch.sums, np.empty((n_rows, n_scores))
+    rows, leaves, sums, prediction = scratch.rows, scratch.leaves, scratch.sums, np.empty((n_rows, n_scores))
     for round_ in range(begin, end):
         state = mix(mix(np.uint64(plan.seed) + STEP) + np.uint64(round_))
-        n, n_others, state = _sample(table, plan.subsample, state, rows, scratch.others)
-        _outputs(plan.loss, model.score, rows, n, output)
+        n, n_others, state = _sample(data, plan.subsample, state, rows, scratch.others)
+        _predict(plan.loss, model.score, rows, n, prediction)
         for feature in range(len(scratch.features)):
             scratch.features[feature] = feature
         for column in range(n_scores):
-            sums[_SLOPE, 0], sums[_CURVATURE, 0] = _gradients(plan.loss, table.y, output, column, n, scratch)
-            least = plan.min_child_weight * sums[_CURVATURE, 0] / max(n, 1)  # of rows that have the mean curvature
+            sums[_GRADIENT, 0], sums[_HESSIAN, 0] = _fill_gradients(plan.loss, data.y, prediction, column, n, scratch)
+            min_hessian = plan.min_child_weight * sums[_HESSIAN, 0] / max(n, 1)
             leaves[_FIRST, 0], leaves[_FIRST, 1] = 0, n
             leaves[_FIRST_OTHER, 0], leaves[_FIRST_OTHER, 1] = 0, n_others
-            n_splits, state = _grow(table, plan, least, most_leaves - 1, scratch, state)
-            _keep(model, plan, round_ * n_scores + column, column, n_splits, scratch)
-        _outputs(plan.loss, model.score, table.unseen, len(table.unseen), output)
-        model.error[round_] = _error(plan.loss, table.y, output, table.unseen)
+            n_splits, state = _grow(data, plan, min_hessian, max_leaves - 1, scratch, state)
+            _add_tree(model, plan, round_ * n_scores + column, column, n_splits, scratch)
+        _predict(plan.loss, model.score, data.held_out_rows, len(data.held_out_rows), prediction)
+        model.error[round_] = _sum_loss(plan.loss, data.y, prediction, data.held_out_rows)

@@ -1,4 +1,4 @@
-"""Rows of a node parted by a split, in place: those that go left before those that go right, both in their order."""
+"""Stable in-place partition of the rows of a node: rows that go left before rows that go right, both in their order."""
 
 import numpy as np
 
@@ -6,18 +6,18 @@ from neuralforest._kernels.jit import part
 
 
 @part
-def part_row(row, left, rows, middle, waiting, n_waiting):  # type: ignore[no-untyped-def]
-    """Put a row behind those that go left, or let it wait; return where both now end.
+def assign_row(row, left, rows, n_left, right_rows, n_right):  # type: ignore[no-untyped-def]
+    """Append a row to the left rows or to the buffer of the right rows; return the new ends of both.
 
-    It is written to both, and one of them forgets it: a branch would be taken at random.
+    It is written to both, and only one end advances: a branch would be mispredicted half the time.
     """
-    rows[np.uint64(middle)] = row
-    waiting[np.uint64(n_waiting)] = row
-    return middle + left, n_waiting + (not left)
+    rows[np.uint64(n_left)] = row
+    right_rows[np.uint64(n_right)] = row
+    return n_left + left, n_right + (not left)
 
 
 @part
-def append_waiting(rows, middle, waiting, n_waiting):  # type: ignore[no-untyped-def]
-    """Put the rows that go right behind the others."""
-    for i in range(n_waiting):
-        rows[middle + i] = waiting[i]
+def append_right(rows, middle, right_rows, n_right):  # type: ignore[no-untyped-def]
+    """Copy the buffered right rows behind the left rows."""
+    for i in range(n_right):
+        rows[middle + i] = right_rows[i]

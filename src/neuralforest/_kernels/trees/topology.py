@@ -1,10 +1,27 @@
-"""A tree given by child pointers becomes depth-first runs of leaves."""
+"""Conversion of trees from child pointers to depth-first runs of leaves."""
 
 import numpy as np
 
-from neuralforest._kernels.jit import kernel
+from neuralforest._kernels.jit import kernel, part
 
 OK, OUT_OF_RANGE, VISITED_TWICE, ONE_CHILD = 0, 1, 2, 3
+
+
+@part
+def _status(nodes, node, seen, n_splits):  # type: ignore[no-untyped-def]
+    """Return what is wrong with a node that is visited after n_splits splits, or OK."""
+    n = len(nodes.left)
+    if node >= n:
+        return OUT_OF_RANGE
+    left, right = nodes.left[node], nodes.right[node]
+    if seen[node]:
+        return VISITED_TWICE
+    if (left < 0) != (right < 0):
+        return ONE_CHILD
+    if left >= n or right >= n:
+        return OUT_OF_RANGE
+    # a tree of s + 1 splits has 2 s + 3 nodes: with more than n, one of them is visited twice
+    return VISITED_TWICE if left >= 0 and 2 * n_splits + 3 > n else OK
 
 
 @kernel
@@ -18,62 +35,46 @@ def append_tree(nodes, flat, first_split, first_leaf):  # type: ignore[no-untype
     flat : FlatTrees
         Preallocated; a tree of n nodes takes at most (n - 1) // 2 splits and (n + 1) // 2 leaves.
     first_split, first_leaf : int
-        How much of `flat` is taken.
+        The first unused split and leaf of `flat`.
 
     Returns
     -------
-    status : int
-        OK, or what is wrong with the pointers.
-    n_splits : int
-        Splits written; leaves are one more.
+    status, n_splits : int
+        OK or what is wrong with the pointers, and the number of splits written; leaves are one more.
     """
-    n = len(nodes.left)
-    seen = np.zeros(n, np.bool_)
-    waiting = np.empty(n + 1, np.int64)  # a stack of nodes ...
-    parent = np.empty(n + 1, np.int64)  # ... and the split that waits for its middle: -1 for a left child and the root
-    waiting[0], parent[0], size = 0, -1, 1
-    s, leaf = 0, 0
+    seen = np.zeros(len(nodes.left), np.bool_)
+    stack = np.empty((len(seen) + 1, 2), np.int64)  # nodes, and the split of which a node is the right child, or -1
+    stack[0, 0], stack[0, 1], size = 0, -1, 1
+    k, leaf = first_split, 0
     while size > 0:
         size -= 1
-        node = waiting[size]
-        if node >= n:
-            return OUT_OF_RANGE, 0
-        if seen[node]:
-            return VISITED_TWICE, 0
+        node, parent = stack[size, 0], stack[size, 1]
+        status = _status(nodes, node, seen, k - first_split)
+        if status != OK:
+            return status, 0
         seen[node] = True
-        if parent[size] >= 0:
-            flat.middle[parent[size]] = leaf
-        left, right = nodes.left[node], nodes.right[node]
-        if left < 0 and right < 0:
+        if parent >= 0:
+            flat.middle[parent] = leaf
+        if nodes.left[node] < 0:
             for output in range(nodes.value.shape[1]):
                 flat.value[first_leaf + leaf, output] = nodes.value[node, output]
             flat.weight[first_leaf + leaf] = nodes.weight[node]
             leaf += 1
-        elif left < 0 or right < 0:
-            return ONE_CHILD, 0
-        elif left >= n or right >= n:
-            return OUT_OF_RANGE, 0
-        elif 2 * s + 3 > n:  # a tree of s + 1 splits has 2 s + 3 nodes, so one of these comes twice
-            return VISITED_TWICE, 0
         else:
-            k = first_split + s
-            flat.feature[k] = nodes.feature[node]
-            flat.threshold[k] = nodes.threshold[node]
+            flat.feature[k], flat.threshold[k] = nodes.feature[node], nodes.threshold[node]
             flat.missing_left[k] = nodes.missing_left[node]
-            waiting[size], parent[size] = right, k
-            waiting[size + 1], parent[size + 1] = left, -1
-            size += 2
-            s += 1
-    return OK, s
+            stack[size, 0], stack[size, 1] = nodes.right[node], k
+            stack[size + 1, 0], stack[size + 1, 1] = nodes.left[node], -1
+            size, k = size + 2, k + 1
+    return OK, k - first_split
 
 
 @kernel
 def runs_of_leaves(middle, first_split, begin, end):  # type: ignore[no-untyped-def]
-    """Fill `begin` and `end` of every split from `middle` alone; return the first bad split, or -1.
+    """Fill `begin` and `end` of every split from `middle` alone; return the first invalid split, or -1.
 
-    Splits stand in depth-first order, so the left child of split k is split k + 1 (or a leaf), and the right child
-    comes after the left child's middle - begin - 1 splits. A bad split is one whose children would not both hold a
-    leaf.
+    Splits are in depth-first order, so the left child of split k is split k + 1 (or a leaf), and the right child
+    comes after the left child's middle - begin - 1 splits. A split is invalid if one of its children has no leaf.
     """
     for tree in range(len(first_split) - 1):
         start, stop = first_split[tree], first_split[tree + 1]

@@ -1,4 +1,4 @@
-"""Trees followed from the root to a leaf: the hard network, evaluated the quick way."""
+"""Traversal of trees from the root to a leaf: the hard network, evaluated efficiently."""
 
 import numpy as np
 
@@ -8,8 +8,14 @@ NODE = np.dtype([("threshold", np.float64), ("feature", np.int32), ("middle", np
 """A split in sixteen bytes, so that a step down the tree touches one cache line. A feature whose missing values go
 right is stored as its bitwise complement."""
 
-_BLOCK = 16384  # rows that pass through a tree before the next is taken: tree and rows stay in the cache
-_UNROLL = 8  # rows that go down together: while one waits for memory, the others move
+_BATCH = 16384  # rows that pass through a tree before the next tree: tree and rows stay in the cache
+_UNROLL = 8  # rows that descend together, which hides the latency of memory
+
+
+@part
+def goes_left(x, threshold, missing_left):  # type: ignore[no-untyped-def]
+    """Return whether a raw value goes left: in traversal, and in growing. Another kind of split would branch here."""
+    return (x <= threshold) | (missing_left & (x != x))
 
 
 @part
@@ -29,8 +35,7 @@ def _descend(nodes, root, n_leaves, X, start, stop, at, begin, end):  # type: ig
                 middle, feature = np.int64(node["middle"]), node["feature"]
                 missing_left = feature >= 0
                 x = X[start + j, feature if missing_left else ~feature]
-                # no branch: it would be guessed wrong half the time
-                left = (x <= node["threshold"]) | (missing_left & (x != x))
+                left = goes_left(x, node["threshold"], missing_left)  # no branch: half would be mispredicted
                 at[j] = k + 1 if left else k + middle - b
                 begin[j] = b if left else middle
                 end[j] = middle if left else e
@@ -54,12 +59,12 @@ def leaves_of_rows(nodes, first_split, first_leaf, X, leaves):  # type: ignore[n
 def add_leaf_values(nodes, first_split, first_leaf, value, trees, X, out):  # type: ignore[no-untyped-def]
     """Add the values of the given trees to `out` (rows, outputs), tree by tree in the given order."""
     at, begin, end = np.empty(_UNROLL, np.int64), np.empty(_UNROLL, np.int64), np.empty(_UNROLL, np.int64)
-    for subnetwork in range(0, len(X), _BLOCK):
-        block_end = min(subnetwork + _BLOCK, len(X))
+    for batch in range(0, len(X), _BATCH):
+        batch_end = min(batch + _BATCH, len(X))
         for tree in trees:
             first = first_leaf[tree]
-            for start in range(subnetwork, block_end, _UNROLL):
-                stop = min(start + _UNROLL, block_end)
+            for start in range(batch, batch_end, _UNROLL):
+                stop = min(start + _UNROLL, batch_end)
                 _descend(nodes, first_split[tree], first_leaf[tree + 1] - first, X, start, stop, at, begin, end)
                 for i in range(start, stop):
                     for o in range(value.shape[1]):

@@ -1,4 +1,4 @@
-"""Predictions that say more than is known are pulled to the steady mean of the target, and no others."""
+"""Over-dispersed predictions, and no others, are shrunk towards the winsorized mean of the target."""
 
 from dataclasses import replace
 
@@ -7,15 +7,17 @@ import pytest
 from sklearn.ensemble import RandomForestRegressor
 
 import neuralforest as nf
-from neuralforest.training import SubnetworkRows, Settings, TrainingData, guard, shrinking, train
-from neuralforest.training.losses import resolve_loss
+from neuralforest.selection import calibration, validation_predictions
+from neuralforest.selection.predictions import validation_loss
 from neuralforest.selection.winsorized_mean import winsorized_mean
+from neuralforest.training import Settings, SubnetworkRows, TrainingData, resolve_loss
+from training_twins import train
 
 N = 400
 
 
 def fitted(y, n_trees=10, training="independent"):
-    """Return a softened forest and data on which each tree is judged by rows that it has not seen."""
+    """Return a softened forest, and data with held-out validation rows."""
     X = np.random.default_rng(0).normal(size=(N, 3))
     y = y(X, np.random.default_rng(1).normal(size=N))
     half = N // 2
@@ -27,9 +29,8 @@ def fitted(y, n_trees=10, training="independent"):
         output_scale=columns[:half].std(axis=0),
         training=training,
     )
-    rows = [
-        SubnetworkRows.shared(part, np.ones(len(part)), network.n_subnetworks) for part in (np.arange(half), np.arange(half, N))
-    ]
+    parts = np.arange(half), np.arange(half, N)
+    rows = [SubnetworkRows.shared(part, np.ones(len(part)), network.n_subnetworks) for part in parts]
     return network, TrainingData(network.check_X(X), columns, *rows)
 
 
@@ -42,54 +43,55 @@ def noise_only(X, noise):
 
 
 def slopes_of(network, data):
-    return shrinking._slopes(network, guard.validation_predictions(network, data), data)
+    return calibration._slopes(network, validation_predictions(network, data), data)
 
 
 def factors_of(network, data):
-    return shrinking.calibration_factors(network, guard.validation_predictions(network, data), data)
+    return calibration.calibration_factors(network, validation_predictions(network, data), data)
 
 
-def shrink(network, data, loss, forest_loss):
-    said = guard.validation_predictions(network, data)
-    return shrinking.shrink(network, ((network, data.validation),), said, data, loss, forest_loss)
+def calibrated(network, data, forest_loss=np.inf):
+    loss = resolve_loss("auto", None, network.ensemble)
+    predictions = validation_predictions(network, data)
+    return calibration.calibrated(network, ((network, data.validation),), predictions, data, loss, forest_loss)
 
 
 @pytest.mark.parametrize("training", ["independent", "joint"])
-def test_what_can_be_taken_at_its_word_stays_as_it_is(training):
+def test_calibrated_predictions_stay_as_they_are(training):
     network, data = fitted(signal, training=training)
     assert factors_of(network, data) == 1.0
-    assert shrink(network, data, resolve_loss("auto", None, network.ensemble), np.inf) is None
+    assert calibrated(network, data) is None
 
 
 @pytest.mark.parametrize("training", ["independent", "joint"])
-def test_where_nothing_is_known_almost_nothing_is_said(training):
+def test_predictions_without_signal_are_nearly_constant(training):
     network, data = fitted(noise_only, training=training)
     loss = resolve_loss("auto", None, network.ensemble)
-    shrunk, judged = shrink(network, data, loss, np.inf)
+    shrunk, predictions = calibrated(network, data)
     center = winsorized_mean(data.y[np.unique(data.fit.row)])
     np.testing.assert_allclose(
         shrunk.output(data.X) - center, 0.01 * (network.output(data.X) - center), rtol=1e-4, atol=1e-6
     )
-    np.testing.assert_allclose(judged.output, shrunk.output(data.X[judged.row]), rtol=1e-12)
-    assert guard.validation_loss(shrunk, judged, data, loss) == pytest.approx(1.0, abs=0.15)  # the variance of the target
+    np.testing.assert_allclose(predictions.prediction, shrunk.output(data.X[predictions.row]), rtol=1e-12)
+    variance_of_target = 1.0
+    assert validation_loss(shrunk, predictions, data, loss) == pytest.approx(variance_of_target, abs=0.15)
 
 
-def test_rare_large_values_do_not_decide_what_is_said_where_nothing_is_known():
+def test_rare_large_values_do_not_determine_the_constant():
     network, data = fitted(lambda X, noise: np.exp(3 * noise))
-    shrunk, _ = shrink(network, data, resolve_loss("auto", None, network.ensemble), np.inf)
-    learnt = data.y[: N // 2]
+    shrunk, _ = calibrated(network, data)
+    target = data.y[: N // 2]
     assert shrunk.output(data.X).mean() == pytest.approx(
-        winsorized_mean(learnt)[0], abs=0.02 * np.ptp(network.output(data.X))
+        winsorized_mean(target)[0], abs=0.02 * np.ptp(network.output(data.X))
     )
-    assert winsorized_mean(learnt)[0] < 0.8 * learnt.mean()
+    assert winsorized_mean(target)[0] < 0.8 * target.mean()
 
 
-def test_heavy_rows_decide_what_is_said_where_nothing_is_known():
+def test_the_constant_is_a_weighted_mean():
     network, data = fitted(noise_only)
     weight = np.where(data.y[data.fit.row, 0] > 7, 9.0, 1.0).astype(np.float32)
     weighted = replace(data, fit=replace(data.fit, weight=weight))
-    loss = resolve_loss("auto", None, network.ensemble)
-    plain, heavy = (shrink(network, each, loss, np.inf)[0].output(data.X).mean() for each in (data, weighted))
+    plain, heavy = (calibrated(network, each)[0].output(data.X).mean() for each in (data, weighted))
     expected = np.average(data.y[data.fit.row, 0], weights=weight)
     assert heavy == pytest.approx(expected, abs=0.02)
     assert heavy > plain + 0.5
@@ -104,12 +106,12 @@ def test_each_target_has_its_own_factor():
 
 def test_predictions_that_are_twice_too_large_are_halved():
     network, data = fitted(signal, n_trees=30)
-    twice = shrinking._pulled(network, np.array([2.0]), np.zeros(1))
+    twice = calibration._shrunk(network, np.array([2.0]), np.zeros(1))
     assert factors_of(twice, data)[0] == pytest.approx(slopes_of(network, data)[0][0] / 2, rel=0.02)
 
 
-def test_the_noise_of_few_trees_is_no_reason_to_shrink():
-    """Out-of-bag, each row is predicted by two or three trees, whose mean is far noisier than that of all."""
+def test_the_excess_variance_of_few_trees_does_not_flatten_the_slope():
+    """Out-of-bag, two or three trees predict a row: their mean has a far larger variance than that of all trees."""
     network, data = fitted(signal, n_trees=30)
     rng = np.random.default_rng(0)
     rows = [np.arange(N // 2, N)[rng.random(N // 2) < 0.08] for _ in range(network.n_subnetworks)]
@@ -120,24 +122,24 @@ def test_the_noise_of_few_trees_is_no_reason_to_shrink():
     assert abs(slope[0] - all_trees[0]) < 3 * error[0]
 
 
-def test_a_network_is_never_shrunk_below_its_forest():
+def test_a_network_is_not_shrunk_where_it_would_be_worse_than_its_forest():
     network, data = fitted(noise_only)
-    assert shrink(network, data, resolve_loss("auto", None, network.ensemble), 0.0) is None
+    assert calibrated(network, data, forest_loss=0.0) is None
 
 
-def test_training_shrinks_on_request_and_never_hands_out_less_than_the_forest():
+def test_training_calibrates_on_request_and_is_never_worse_than_the_forest():
     network, data = fitted(noise_only)
     plain = train(network, data, Settings(max_epochs=2))
-    shrunk = train(network, data, Settings(max_epochs=2), shrink=True)
+    shrunk = train(network, data, Settings(max_epochs=2), calibrate=True)
     assert shrunk.validation_loss <= plain.forest_loss == shrunk.forest_loss
     assert np.ptp(shrunk.network.predict(data.X)) < 0.1 * np.ptp(plain.network.predict(data.X))
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_an_estimator_predicts_little_where_nothing_is_known(seed):
+def test_an_estimator_is_nearly_constant_without_signal(seed):
     X = np.random.default_rng(seed).normal(size=(300, 4))
     y = np.random.default_rng(seed + 1).normal(size=300)
-    for companion, most in ((None, 0.1), ("auto", 0.25)):
-        model = nf.NeuralForestRegressor(max_epochs=3, random_state=0, companion=companion).fit(X, y)
+    for stacking, most in ((None, 0.1), ("auto", 0.25)):
+        model = nf.NeuralForestRegressor(max_epochs=3, random_state=0, stacking=stacking).fit(X, y)
         assert model.predict(X).std() < most * model.forest_.predict(X).std()
         assert model.validation_loss_ <= model.forest_loss_

@@ -1,4 +1,4 @@
-"""Losses that the guard decides by, and its promise."""
+"""The losses that the guard compares, and its guarantee."""
 
 import warnings
 from dataclasses import replace
@@ -13,13 +13,14 @@ import neuralforest as nf
 import training_twins as twins
 from neuralforest.exceptions import ConvergenceWarning
 from neuralforest.network import ForestNetwork
-from neuralforest.training import SubnetworkRows, Settings, TrainingData, guard, train
-from neuralforest.training.losses import resolve_loss
-from training_twins import MODES
+from neuralforest.selection import out_of_sample_predictions, predictions, validation_predictions
+from neuralforest.training import Settings, SubnetworkRows, TrainingData, resolve_loss
+from neuralforest.training.evaluation import subnetwork_losses
+from training_twins import MODES, train
 
 
 def own_rows_data(network, n=60, seed=1):
-    """Every subnetwork is judged on rows of its own, as with out-of-bag rows; some rows belong to nobody."""
+    """Every subnetwork has validation rows of its own, as out-of-bag; some rows are in no validation set."""
     X, y = twins.random_rows(network.ensemble, n, seed)
     rng = np.random.default_rng(seed)
     own = [np.sort(rng.choice(n, size=n // 3, replace=False)) for _ in range(network.n_subnetworks)]
@@ -30,7 +31,7 @@ def own_rows_data(network, n=60, seed=1):
 
 
 @pytest.mark.parametrize("kind", [("mean", 1), ("mean", 2), ("forest", 3)], ids=str)
-def test_whole_losses_average_the_blocks_that_a_row_belongs_to(kind):
+def test_whole_losses_average_the_subnetworks_that_a_row_belongs_to(kind):
     network = twins.soft_network(sizes=(5, 1, 4), kind=kind[0], n_outputs=kind[1])
     data, weight = own_rows_data(network)
     loss = resolve_loss("auto", None, network.ensemble)
@@ -44,23 +45,23 @@ def test_whole_losses_average_the_blocks_that_a_row_belongs_to(kind):
             counts.append(len(members))
             variances.append(outputs.var(axis=0, ddof=1).mean() if len(members) > 1 else np.nan)
     measured = sum(sums) / sum(weights)
-    expected = measured
-    if loss.name == "squared_error":  # what the mean over few subnetworks adds to it is taken out
+    corrected = measured
+    if loss.name == "squared_error":  # the excess variance of few subnetworks is subtracted
         variance = np.where(np.isnan(variances), np.nanmean(variances), variances)
-        expected -= np.average(variance * (1 / np.array(counts) - 1 / 3), weights=weights)
-    assert whole_loss(network, data, loss) == pytest.approx((measured, expected), rel=1e-6)
+        corrected -= np.average(variance * (1 / np.array(counts) - 1 / 3), weights=weights)
+    assert whole_loss(network, data, loss) == pytest.approx((measured, corrected), rel=1e-6)
 
 
 def whole_loss(network, data, loss):
-    return guard.whole_loss(network, guard.validation_predictions(network, data), data, loss)
+    return predictions.whole_loss(network, validation_predictions(network, data), data, loss)
 
 
 @pytest.mark.parametrize("shared", [False, True])
-def test_block_losses_are_those_of_each_block_by_itself(shared):
+def test_subnetwork_losses_are_those_of_each_subnetwork_by_itself(shared):
     network = twins.soft_network(sizes=(5, 1, 4), n_outputs=2)
     data = twins.random_data(network, weighted=True) if shared else own_rows_data(network)[0]
     loss = resolve_loss("huber", None, network.ensemble)
-    for subnetwork, value in enumerate(guard.subnetwork_losses(network, data, loss)):
+    for subnetwork, value in enumerate(subnetwork_losses(network, data, loss)):
         row, weight = data.validation.of(subnetwork)
         rows = twins.row_losses(network.subnetwork_output(subnetwork, data.X[row]), data.y[row], loss)
         assert value == pytest.approx(np.average(rows, weights=weight), rel=1e-6)
@@ -85,7 +86,7 @@ def test_losses_are_in_the_units_of_training():
     st.booleans(),
     st.integers(0, 10**6),
 )
-def test_the_result_is_never_worse_than_the_forest_on_validation(mode, kind, exponent, n_rows, shared, shrink, seed):
+def test_the_result_is_never_worse_than_the_forest(mode, kind, exponent, n_rows, shared, calibrate, seed):
     ensemble = twins.random_ensemble((4, 1, 6), *kind, seed=seed)
     network = ForestNetwork(ensemble).soften((5.0, 1.0), training=mode[0], connectivity=mode[1])
     if shared or mode[0] == "joint":
@@ -95,28 +96,28 @@ def test_the_result_is_never_worse_than_the_forest_on_validation(mode, kind, exp
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         plan = Settings(max_epochs=3, batch_size=8, learning_rate=10.0**exponent, seed=seed)
-        result = train(network, data, plan, shrink=shrink)
+        result = train(network, data, plan, calibrate=calibrate)
     assert result.validation_loss <= result.forest_loss
     loss = resolve_loss("auto", None, ensemble)
     assert result.forest_loss == whole_loss(ForestNetwork(ensemble), data, loss).measured
-    honest = guard.whole_loss(result.network, result.judged, data, loss)
-    assert result.validation_loss == honest.measured
-    if shared or mode[0] == "joint":  # every network sees the same rows, which choose its epochs and judge it
+    cross_fitted = predictions.whole_loss(result.network, result.predictions, data, loss)
+    assert result.validation_loss == cross_fitted.measured
+    if shared or mode[0] == "joint":  # all subnetworks have the same rows, for early stopping and for the guard
         assert result.validation_loss == whole_loss(result.network, data, loss).measured
     plain, forest = (whole_loss(each, data, loss) for each in (result.network, ForestNetwork(ensemble)))
     assert plain.measured <= forest.measured
-    if not (shrink or result.network.hard.all()):
-        assert plain.expected < forest.expected
+    if not (calibrate or result.network.hard.all()):
+        assert plain.corrected < forest.corrected
     assert np.isfinite(result.network.output(data.X)).all()
-    if not shrink:
-        losses = guard.subnetwork_losses(result.network, data, loss)
+    if not calibrate:
+        losses = subnetwork_losses(result.network, data, loss)
         assert (losses <= result.history.forest_loss * (1 + 1e-5)).all()
     np.testing.assert_array_equal(result.network.hard, result.history.best_epoch == -1)
 
 
 @pytest.mark.parametrize("connectivity", ["sparse", "full"])
-def test_out_of_bag_rows_judge_what_the_other_half_of_them_chose(connectivity):
-    """Two trainings that are shown one half each choose epochs that the other half knows nothing of."""
+def test_out_of_bag_losses_are_cross_fitted(connectivity):
+    """Epochs selected on one half of the validation rows are evaluated on the other half."""
     ensemble = twins.random_ensemble((6, 1, 5, 4, 6))
     network = ForestNetwork(ensemble).soften((2.0, 1.0), connectivity=connectivity)
     data, _ = own_rows_data(network, 200)
@@ -127,12 +128,12 @@ def test_out_of_bag_rows_judge_what_the_other_half_of_them_chose(connectivity):
     result = train(network, data, plan)
     assert not any(each.hard.all() for each in (result.network, by_first, by_second))
     assert (by_first.soft.parameters != by_second.soft.parameters).any()
-    expected = guard.output_of(((by_second, first), (by_first, second)), data)
-    for said, right in zip(result.judged, expected, strict=True):
-        np.testing.assert_array_equal(said, right)
+    expected = out_of_sample_predictions(((by_second, first), (by_first, second)), data)
+    for actual, desired in zip(result.predictions, expected, strict=True):
+        np.testing.assert_array_equal(actual, desired)
 
 
-def test_out_of_bag_losses_of_noise_are_not_flattered():
+def test_out_of_bag_losses_of_noise_are_not_optimistic():
     """The best of many epochs looks better than the variance of the noise, and cannot be."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(300, 3)), rng.normal(size=300)

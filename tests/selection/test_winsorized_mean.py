@@ -1,4 +1,4 @@
-"""The steady mean has the least expected error among means of values that are cut at a limit."""
+"""The winsorized mean has the least expected error among means of values that are cut at a limit."""
 
 import numpy as np
 import pytest
@@ -62,27 +62,28 @@ def test_it_moves_with_the_values_and_stays_inside_them(y, shift, factor):
     ],
     ids=["lognormal 2", "t 2", "lognormal 1", "exponential", "normal", "uniform"],
 )
-def test_of_heavy_tails_it_is_far_closer_than_the_mean_and_of_others_as_close(draw, mean, most):
+def test_it_is_far_better_than_the_mean_for_heavy_tails_and_as_good_for_others(draw, mean, most):
     random = np.random.default_rng(0)
     draws = np.stack([draw(random) for _ in range(500)], axis=1)
-    steady, plain = (np.mean((estimate - mean) ** 2) for estimate in (winsorized_mean(draws), draws.mean(axis=0)))
-    assert steady < most * plain
+    winsorized, plain = (np.mean((estimate - mean) ** 2) for estimate in (winsorized_mean(draws), draws.mean(axis=0)))
+    assert winsorized < most * plain
 
 
-def test_each_target_has_its_own():
+def test_each_target_has_its_own_mean():
     y = np.random.default_rng(0).lognormal(0, 2, (50, 3))
     np.testing.assert_array_equal(winsorized_mean(y), [winsorized_mean(y[:, [column]])[0] for column in range(3)])
 
 
 @given(values, st.data(), st.sampled_from([1.0, 1e-300, 1e300]))
 def test_rows_count_by_their_weight(y, data, unit):
-    """Those of weight 0 not at all, and the unit of weights is nothing."""
+    """Rows of weight 0 do not count, and the unit of the weights does not matter."""
     weight = data.draw(arrays(np.float64, len(y), elements=st.sampled_from([0.0, 0.5, 3.0])))
     if not weight.any():
         weight[0] = 1.0
     counted, mean = weight > 0, winsorized_mean(y[:, None], unit * weight)
     np.testing.assert_allclose(mean, winsorized_mean(y[counted, None], weight[counted]), atol=1e-8)
-    np.testing.assert_allclose(winsorized_mean(y[counted, None], unit * counted[counted]), winsorized_mean(y[counted, None]))
+    equal = winsorized_mean(y[counted, None], unit * np.ones(counted.sum()))
+    np.testing.assert_allclose(equal, winsorized_mean(y[counted, None]))
 
 
 def test_it_is_near_the_weighted_mean_where_tails_are_not_heavy():
