@@ -1,11 +1,17 @@
 import pytest
+from threadpoolctl import threadpool_limits
 
-from neuralforest.estimators import boosting
+
+@pytest.fixture
+def one_thread():
+    """Threads that wait for each other cost more than small fits where the machine is busy."""
+    with threadpool_limits(1):
+        yield
 
 
-@pytest.fixture(autouse=True, scope="session")
-def few_boosted_trees():
-    """More boosted trees beside the networks of these tests would take longer, and show nothing else."""
+@pytest.fixture(scope="module")
+def few_boosting_rounds():
+    """Limit gradient boosting to 200 rounds, for tests with many fits of the default estimator."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(boosting, "_MOST_TREES", 200)
+        patch.setattr("neuralforest.base_models.gradient_boosting._MOST_TREES", 200)
         yield

@@ -71,5 +71,3 @@ def test_a_changed_file_with_the_right_checksum_is_refused_or_still_a_model(soun
             warnings.simplefilter("ignore")
             model.predict_proba(X)
     assert 800 < refused < 2400
-
-

@@ -133,7 +133,10 @@ HOSTILE = {
         "'parameters' must be float32 of shape",
     ),
     "an unknown connectivity": (lambda: forged(network(), model__soft__connectivity="x"), "one of sparse, full"),
-    "subnetworks of summed trees": (lambda: forged(network(), model__aggregation="sum"), "summed must be one subnetwork"),
+    "subnetworks of summed trees": (
+        lambda: forged(network(), model__aggregation="sum"),
+        "summed must be one subnetwork",
+    ),
     "subnetworks without trees": (
         lambda: forged(network(), {"first_tree": np.array([0, 1, 1, 3])}),
         "first_tree must rise from 0 to the number of trees, 3",
@@ -144,7 +147,10 @@ HOSTILE = {
     "groups of too many trees": (lambda: forged(network(), {"groups": np.array([0, 4])}), "groups must rise from 0"),
     "other flags": (lambda: forged(network(), {"hard": np.zeros(2, np.bool_)}), "'hard' must be bool of shape"),
     "names for no feature": (lambda: forged(network(), model__feature_names=["a"]), "feature_names must have 3 names"),
-    "names that are none": (lambda: forged(network(), model__feature_names=["a", 1, None]), "must be a list of strings"),
+    "names that are none": (
+        lambda: forged(network(), model__feature_names=["a", 1, None]),
+        "must be a list of strings",
+    ),
 }
 
 
@@ -217,7 +223,10 @@ HOSTILE_ESTIMATORS = {
         "no parameter 'x': a newer neuralforest",
     ),
     "a forest": (lambda: forged(a_regressor(), model__parameters__forest=1), "no parameter 'forest'"),
-    "a deep parameter": (lambda: forged(a_regressor(), model__parameters__loss=[[[[[[[[[[1]]]]]]]]]]), "nested more than 8 deep"),
+    "a deep parameter": (
+        lambda: forged(a_regressor(), model__parameters__loss=[[[[[[[[[[1]]]]]]]]]]),
+        "nested more than 8 deep",
+    ),
     "an object": (
         lambda: forged(a_regressor(), model__parameters__loss={"eval": "1"}),
         "a parameter must be a number, a string",
@@ -230,7 +239,10 @@ HOSTILE_ESTIMATORS = {
         lambda: forged(a_regressor(), {"residuals.relative": np.array([[2.0], [1.0]])}),
         "must be sorted",
     ),
-    "residuals without units": (lambda: forged(a_regressor(), {"residuals.prior": np.array([-1.0])}), "negative, got -1"),
+    "residuals without units": (
+        lambda: forged(a_regressor(), {"residuals.prior": np.array([-1.0])}),
+        "negative, got -1",
+    ),
     "no residuals": (lambda: forged(a_regressor(), {"residuals.relative": np.empty((0, 1))}), "at least one"),
     "a late epoch": (lambda: forged(a_regressor(), {"history.best_epoch": np.full(3, 9)}), "must be from -1 to 2"),
     "draws without rows": (lambda: forged(a_regressor(), model__forest__n_rows=None), "of at least one row"),
@@ -293,5 +305,3 @@ def test_loading_takes_little_more_memory_than_the_file(tmp_path):
     with peak_of_memory() as peak:
         nf.load(tmp_path / "m")
     assert peak() < 3 * size
-
-

@@ -178,9 +178,7 @@ def base_models(classes=None):
     forest = RandomForestRegressor if classes is None else RandomForestClassifier
     boosting = GradientBoostingRegressor if classes is None else GradientBoostingClassifier
     y = Y if classes is None else classes[np.digitize(Y, [-0.5, 0.5])]
-    trees = [
-        nf.convert(source.fit(X, y)) for source in (forest(**RF), boosting(n_estimators=4, max_leaf_nodes=3))
-    ]
+    trees = [nf.convert(source.fit(X, y)) for source in (forest(**RF), boosting(n_estimators=4, max_leaf_nodes=3))]
     linear = LinearModel(*np.ones((4, 3)), coef=np.arange(3.0)[:, None], intercept=np.ones(1))
     stacked = [StackedModel("extra_trees", trees[0], 0.25), StackedModel("gradient_boosting", trees[1], 0.125)]
     return (*stacked, StackedModel("ridge", linear, 0.1, is_fallback=True)) if classes is None else tuple(stacked)
@@ -239,5 +237,3 @@ def test_all_fields_of_models_are_stored():
     stored |= set(description["model"]["network"]) | set(description["model"]["network"]["soft"])
     for kind in (TreeEnsemble, Softening, type(model._residuals), nf.History):
         assert {item.name for item in fields(kind) if item.init} <= stored
-
-

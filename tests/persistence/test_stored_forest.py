@@ -71,5 +71,3 @@ def test_very_large_bootstrap_samples_are_not_stored():
     assert Bags.of([np.zeros(100, int)], [0], n_rows=2) is None
     with pytest.raises(AttributeError, match="has no bootstrap samples"):
         _ = StoredForest().estimators_samples_
-
-
