@@ -38,8 +38,8 @@ from sklearn.ensemble import (
 import neuralforest as nf
 from neuralforest.ensemble import TreeEnsemble
 from neuralforest.exceptions import ModelFileError, NotFittedError, UnsupportedModelError
-from neuralforest.persistence import _container, _describe
 from neuralforest.network.softening import Softening
+from neuralforest.persistence import _container, _describe
 from neuralforest.persistence.stored_forest import Bags, StoredForest
 
 X = np.random.default_rng(0).normal(size=(40, 3)).round(2)

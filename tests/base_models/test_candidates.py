@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import neuralforest as nf
-from neuralforest.network.stacking import Linear
 from neuralforest.estimators import candidates
-from neuralforest.selection.stacking import best_weight
+from neuralforest.network.stacking import Linear
 from neuralforest.selection.guard import OutOfSamplePredictions
+from neuralforest.selection.stacking import best_weight
 
 
 def line(n=120, d=6, seed=0):
@@ -58,7 +58,9 @@ def test_few_rows(n):
 
 def test_a_single_row_gives_nobody_a_share():
     one = np.zeros(1, np.int64)
-    own, other = (OutOfSamplePredictions(one, np.array([[value]]), np.ones(1), np.zeros((1, 1))) for value in (0.0, 1.0))
+    own, other = (
+        OutOfSamplePredictions(one, np.array([[value]]), np.ones(1), np.zeros((1, 1))) for value in (0.0, 1.0)
+    )
     assert best_weight(own, other, np.ones((1, 1))) == 0.0
 
 

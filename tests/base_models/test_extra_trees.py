@@ -8,8 +8,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.ensemble import BaggingClassifier, BaggingRegressor
 from sklearn.tree import ExtraTreeClassifier, ExtraTreeRegressor
 
-from neuralforest.estimators import deep
 from neuralforest.base_models.cross_fitting import Task
+from neuralforest.estimators import deep
 from neuralforest.estimators.rows import Table
 from neuralforest.estimators.validation import Split
 from neuralforest.network import ForestNetwork

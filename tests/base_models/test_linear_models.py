@@ -8,9 +8,9 @@ from sklearn.model_selection import KFold
 from threadpoolctl import threadpool_limits
 
 import neuralforest as nf
-from neuralforest.network.stacking import Linear
 from neuralforest.base_models.cross_fitting import Folds
 from neuralforest.base_models.linear import combination_forecast, ridge_regression
+from neuralforest.network.stacking import Linear
 from neuralforest.selection.winsorized_mean import winsorized_mean
 
 
@@ -25,7 +25,9 @@ def test_a_careful_line_is_the_mean_of_one_regression_for_each_feature_and_of_th
     X, y = rows(200, 4, weight=1.0)
     each = [LinearRegression().fit(X[:, [j]], y).predict(X[:, [j]]) for j in range(4)]
     expected = np.mean([*each, np.full(200, y.mean())], axis=0)
-    assert_allclose(combination_forecast(X, y[:, None]).output(X)[:, 0] - winsorized_mean(y[:, None]), expected - y.mean())
+    assert_allclose(
+        combination_forecast(X, y[:, None]).output(X)[:, 0] - winsorized_mean(y[:, None]), expected - y.mean()
+    )
 
 
 def test_each_target_has_its_own_and_units_do_not_matter():

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from sklearn.ensemble import RandomForestRegressor
 
 import neuralforest as nf
-from neuralforest.estimators.scaling import node_split_scale, center_and_spread
+from neuralforest.estimators.scaling import center_and_spread, node_split_scale
 from neuralforest.exceptions import InvalidParameterError
 
 

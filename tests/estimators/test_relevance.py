@@ -97,7 +97,9 @@ def test_where_there_is_nothing_to_say_all_features_are_alike():
 def test_one_block_for_all_trees_is_judged_by_its_rows():
     X, y = friedman(150, 2)
     network = nf.convert(RandomForestRegressor(4, max_leaf_nodes=10, random_state=0).fit(X[:100], y[:100]))
-    cases = [data_of(network, X, y[:, None], np.arange(100), np.arange(100, 150), subnetworks) for subnetworks in (1, 4)]
+    cases = [
+        data_of(network, X, y[:, None], np.arange(100), np.arange(100, 150), subnetworks) for subnetworks in (1, 4)
+    ]
     np.testing.assert_array_equal(*(relevance(network, data, *units_of(data.y)) for data in cases))
 
 

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from sklearn.ensemble import BaggingRegressor, ExtraTreesRegressor, RandomForestClassifier
 from sklearn.tree import DecisionTreeRegressor
 
-from neuralforest.estimators.scaling import center_and_spread
 from neuralforest.estimators.rows import Table
+from neuralforest.estimators.scaling import center_and_spread
 from neuralforest.estimators.validation import hold_out
 from small_models import classification, forest, regression, small
 

@@ -7,7 +7,7 @@ import pytest
 
 import training_twins as twins
 from neuralforest.network import ForestNetwork
-from neuralforest.training import SubnetworkRows, Settings, TrainingData
+from neuralforest.training import Settings, SubnetworkRows, TrainingData
 from neuralforest.training.losses import resolve_loss
 from training_twins import MODES
 

@@ -6,8 +6,8 @@ from scipy.special import expit, softmax
 
 from neuralforest._kernels import losses
 from neuralforest._kernels.jit import kernel
-from neuralforest._kernels.simd import SIMD_WIDTH
 from neuralforest._kernels.network.losses import batch_loss, mean_loss
+from neuralforest._kernels.simd import SIMD_WIDTH
 
 batch = kernel(lambda *arguments: batch_loss(*arguments))
 

@@ -15,7 +15,7 @@ import neuralforest as nf
 from neuralforest.ensemble import TreeEnsemble
 from neuralforest.exceptions import ModelFileError
 from neuralforest.persistence import _container, _describe
-from persistence.models import X, a_classifier, a_regressor, classifier, content, network, same_bits
+from persistence.models import X, a_classifier, a_regressor, classifier, network, same_bits
 
 
 def test_other_files_are_refused_with_what_to_do(tmp_path):

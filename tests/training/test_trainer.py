@@ -68,7 +68,9 @@ def test_one_step_agrees_with_adam_of_torch(mode):
 @pytest.mark.parametrize("batch_size", [1, 7, 33, 64])
 @two_modes
 def test_rows_that_pad_a_simd_vector_are_never_trained_on(mode, batch_size):
-    network, data = case(mode, n_rows=40, contrast=(2.0, 1.0))  # of one saturated row, the gradient would be rounding alone
+    network, data = case(
+        mode, n_rows=40, contrast=(2.0, 1.0)
+    )  # of one saturated row, the gradient would be rounding alone
     assert_torch_agrees(network, data, Settings(max_epochs=3, batch_size=batch_size))
 
 

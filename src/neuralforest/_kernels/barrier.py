@@ -66,7 +66,9 @@ class Team(NamedTuple):
 
     worker: int  # number of this thread
     workers: int
-    counters: Any  # int64 (3,), shared, initially 0: threads that wait, completed waits, not 0 where training is aborted
+    counters: (
+        Any  # int64 (3,), shared, initially 0: threads that wait, completed waits, not 0 where training is aborted
+    )
 
 
 @part

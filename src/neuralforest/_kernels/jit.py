@@ -87,7 +87,9 @@ def invert_none(context: Any, argument: Any) -> Any:
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return context.get_constant(types.int64, 1) if isinstance(argument, types.NoneType) else context.get_dummy_value()
+        return (
+            context.get_constant(types.int64, 1) if isinstance(argument, types.NoneType) else context.get_dummy_value()
+        )
 
     return (types.int64 if isinstance(argument, types.NoneType) else types.none)(argument), generate
 

@@ -99,9 +99,7 @@ class _Target(NamedTuple):
         return cls(y, None, center, scale, None)
 
 
-def _tree(
-    x: NDArray[np.floating], target: _Target, rows: NDArray[np.int64], max_features: int, seed: int
-) -> FlatTrees:
+def _tree(x: NDArray[np.floating], target: _Target, rows: NDArray[np.int64], max_features: int, seed: int) -> FlatTrees:
     """Grow one tree."""
     n, n_outputs = len(rows), 1 if target.classes is None else len(target.classes)
     room = FlatTrees.room_for(n, n, n_outputs)

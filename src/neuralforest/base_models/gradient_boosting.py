@@ -57,7 +57,9 @@ def _boosted(kind: _Kind, task: Task) -> Iterator[Candidate]:
         seed=task.seed,
     )
     rows = [
-        boosting.BinnedRows(binned.bins, binned.n_bins, target.y, training.astype(np.uint32), left_out.astype(np.uint32))
+        boosting.BinnedRows(
+            binned.bins, binned.n_bins, target.y, training.astype(np.uint32), left_out.astype(np.uint32)
+        )
         for training, left_out in zip(folds.training, folds.left_out, strict=True)
     ]
     models = [_no_trees(target.initial_score, len(target.y), most, kind.max_leaves) for _ in rows]
@@ -137,9 +139,7 @@ class _Target(NamedTuple):
         return cls(boosting.SOFTMAX, y, logarithm, classes)
 
 
-def _no_trees(
-    initial_score: NDArray[np.float64], n_rows: int, n_rounds: int, max_leaves: int
-) -> boosting.BoostedTrees:
+def _no_trees(initial_score: NDArray[np.float64], n_rows: int, n_rounds: int, max_leaves: int) -> boosting.BoostedTrees:
     n_trees = n_rounds * len(initial_score)
     return boosting.BoostedTrees(
         score=np.tile(initial_score, (n_rows, 1)),
@@ -154,13 +154,18 @@ def _no_trees(
     )
 
 
-def _ensemble(model: boosting.BoostedTrees, n_rounds: int, binned: _Binned, target: _Target, folds: Folds) -> TreeEnsemble:
+def _ensemble(
+    model: boosting.BoostedTrees, n_rounds: int, binned: _Binned, target: _Target, folds: Folds
+) -> TreeEnsemble:
     """Return the first rounds of a model as trees with thresholds, for the target in its own units."""
     n_scores = len(target.initial_score)
     n_trees = n_rounds * n_scores
     n_splits = model.n_splits[:n_trees]
     places = np.arange(model.value.shape[1])
-    splits, leaves = places[:-1] < n_splits[:, None], places <= n_splits[:, None]  # in use, of all that there is room for
+    splits, leaves = (
+        places[:-1] < n_splits[:, None],
+        places <= n_splits[:, None],
+    )  # in use, of all that there is room for
     column = np.nonzero(leaves)[0] % n_scores
     value = np.zeros((len(column), n_scores))
     value[np.arange(len(column)), column] = folds.scale * model.value[:n_trees][leaves]

@@ -184,7 +184,12 @@ class FitSteps:
         return TrainingData(network.check_X(table.X), y, *split.training_rows(table, self.forest_, n_subnetworks))
 
     def _train_contrasts(
-        self, network: ForestNetwork, data: TrainingData, table: FitRows, split: TrainValidationSplit, settings: Settings
+        self,
+        network: ForestNetwork,
+        data: TrainingData,
+        table: FitRows,
+        split: TrainValidationSplit,
+        settings: Settings,
     ) -> tuple[Selected, tuple[float, float]]:
         """Train the network softened by each contrast, and return the best on validation, with its contrast."""
         pairs = contrast_pairs(self.contrast)

@@ -54,7 +54,9 @@ def _explained(
     e, leaves = network.ensemble, network.apply_checked(data.X)
     explained, left = np.zeros(e.n_features), 0.0
     for tree in range(e.n_trees):
-        rows, weight = data.validation.of(min(tree, len(data.validation.begin) - 1))  # or all trees share one subnetwork
+        rows, weight = data.validation.of(
+            min(tree, len(data.validation.begin) - 1)
+        )  # or all trees share one subnetwork
         splits, own = slice(*e.first_split[tree : tree + 2]), slice(*e.first_leaf[tree : tree + 2])
         value, leaf, y = (e.value[own] - center) / scale, leaves[rows, tree], (data.y[rows] - center) / scale
         sums = np.zeros_like(value)

@@ -35,7 +35,9 @@ class FitRows:
     n_rows: int  # rows without those of X_val
 
 
-def read_rows(estimator: "NeuralForest", rows: GivenRows, given: GivenRows | None = None, reset: bool = True) -> FitRows:
+def read_rows(
+    estimator: "NeuralForest", rows: GivenRows, given: GivenRows | None = None, reset: bool = True
+) -> FitRows:
     """Check the rows of a fit, and those that it was given for validation."""
     X, target = _read_part(estimator, rows, reset)
     n_rows = X.shape[0]

@@ -17,7 +17,9 @@ def validation_scores(estimator: "NeuralForest") -> tuple[str, float, float]:
     >>> validation_scores(NeuralForestRegressor(max_epochs=2, random_state=0).fit(X, y))[0]
     'RMSE'
     """
-    return score_name(estimator), *(in_user_units(estimator, x) for x in (estimator.forest_loss_, estimator.validation_loss_))
+    return score_name(estimator), *(
+        in_user_units(estimator, x) for x in (estimator.forest_loss_, estimator.validation_loss_)
+    )
 
 
 def score_name(estimator: "NeuralForest") -> str:

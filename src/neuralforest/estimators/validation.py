@@ -40,7 +40,9 @@ class TrainValidationSplit:
             )
         weight = np.ones(table.n_rows) if forests.draws_by_weight(forest) else table.weight
         drawn = [count[bag] * weight[bag] for count, bag in zip(counts, bags, strict=True)]
-        return SubnetworkRows.own(bags, drawn), SubnetworkRows.own(out_of_bag, [table.weight[rows] for rows in out_of_bag])
+        return SubnetworkRows.own(bags, drawn), SubnetworkRows.own(
+            out_of_bag, [table.weight[rows] for rows in out_of_bag]
+        )
 
 
 def _every_other_first(rows: NDArray[np.int64]) -> NDArray[np.int64]:

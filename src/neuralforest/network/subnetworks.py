@@ -101,6 +101,14 @@ def partition(ensemble: TreeEnsemble, training: Training, first_tree: ArrayLike 
     if first_tree is None:
         return one_per_tree(ensemble) if training == "independent" else np.array(ensemble.groups)
     trees = np.asarray(first_tree, np.int64)
-    if trees.ndim != 1 or len(trees) < 2 or trees[0] != 0 or trees[-1] != ensemble.n_trees or (np.diff(trees) < 1).any():
-        raise InvalidParameterError(f"first_tree must rise from 0 to the number of trees, {ensemble.n_trees}, got {trees}")
+    if (
+        trees.ndim != 1
+        or len(trees) < 2
+        or trees[0] != 0
+        or trees[-1] != ensemble.n_trees
+        or (np.diff(trees) < 1).any()
+    ):
+        raise InvalidParameterError(
+            f"first_tree must rise from 0 to the number of trees, {ensemble.n_trees}, got {trees}"
+        )
     return trees

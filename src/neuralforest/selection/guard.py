@@ -100,9 +100,7 @@ def _guarded(
     predictions = out_of_sample_predictions(evaluated, data, n_jobs)
     plain = predictions if len(evaluated) == 1 else validation_predictions(trained, data, n_jobs)
     of_trees = validation_predictions(trees, data, n_jobs)
-    forest, whole, cross_fitted = (
-        whole_loss(trained, each, data, loss) for each in (of_trees, plain, predictions)
-    )
+    forest, whole, cross_fitted = (whole_loss(trained, each, data, loss) for each in (of_trees, plain, predictions))
     better = always or (
         max(cross_fitted.measured, whole.measured) < forest.measured and whole.corrected < forest.corrected
     )

@@ -171,16 +171,17 @@ def is_promising(own: OutOfSamplePredictions, other: OutOfSamplePredictions, y: 
 
 
 def best_weight(
-    own: OutOfSamplePredictions, other: OutOfSamplePredictions, y: NDArray[np.float64], significant: float = _SIGNIFICANT
+    own: OutOfSamplePredictions,
+    other: OutOfSamplePredictions,
+    y: NDArray[np.float64],
+    significant: float = _SIGNIFICANT,
 ) -> float:
     """Return the weight of the other that minimises the squared error; 0 unless it is significantly above 0."""
     weight, error = _weight(own, other, y)
     return min(weight, _LARGEST) if weight > significant * error else 0.0
 
 
-def _weight(
-    own: OutOfSamplePredictions, other: OutOfSamplePredictions, y: NDArray[np.float64]
-) -> tuple[float, float]:
+def _weight(own: OutOfSamplePredictions, other: OutOfSamplePredictions, y: NDArray[np.float64]) -> tuple[float, float]:
     """Return the weight of the other that minimises the squared error, and its standard error, infinite if unknown.
 
     The errors are those of the mean over all trees: excess variance is subtracted.

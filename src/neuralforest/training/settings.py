@@ -87,7 +87,9 @@ class Settings:
                 f"epsilon must be positive and weight_decay at least 0, got {self.epsilon!r} and {self.weight_decay!r}"
             )
         if self.weight_bound is not None and not self.weight_bound > 0:
-            raise InvalidParameterError(f"weight_bound must be positive, or None for no bound, got {self.weight_bound!r}")
+            raise InvalidParameterError(
+                f"weight_bound must be positive, or None for no bound, got {self.weight_bound!r}"
+            )
         if not isinstance(self.seed, (int, np.integer)) or not 0 <= self.seed < 2**63:
             raise InvalidParameterError(f"seed must be a whole number from 0 to 2**63 - 1, got {self.seed!r}")
 

@@ -112,9 +112,7 @@ def _backward_subnetwork(structure, subnetwork, offsets, p, scratch, tiles, is_s
     first_tree, n_trees, n_splits, n_leaves = _shape(structure, subnetwork)
     begin, end = _range_of(n_trees, team, 1)
     for tree in range(first_tree + begin, first_tree + end):
-        output.score_gradient(
-            structure, n_trees, tree - first_tree, scratch.score, half, chunk.grad, chunk.score_grad
-        )
+        output.score_gradient(structure, n_trees, tree - first_tree, scratch.score, half, chunk.grad, chunk.score_grad)
         output.backward(structure, first_tree, tree, offsets, p, scratch.h, chunk.score_grad, scratch.gradient)
         if is_sparse is not None:
             sparse.backward(structure, first_tree, tree, offsets, p, scratch)
@@ -205,7 +203,21 @@ def _project(weight_bound, p, offsets, n_outputs):  # type: ignore[no-untyped-de
 
 @kernel
 def train_epoch(  # type: ignore[no-untyped-def]
-    structure, rows, weights, plan, scratch, tiles, subnetworks, seed, epoch, rate0, rate1, loss, worker, workers, counters
+    structure,
+    rows,
+    weights,
+    plan,
+    scratch,
+    tiles,
+    subnetworks,
+    seed,
+    epoch,
+    rate0,
+    rate1,
+    loss,
+    worker,
+    workers,
+    counters,
 ):
     """Train the given subnetworks for one epoch; learning rates are multiplied by rate0 at its start, rate1 at its end.
 

@@ -23,20 +23,6 @@ def squared_error(residual, weight, factor):  # type: ignore[no-untyped-def]
 
 
 @part
-def softmax(score, first, last, lane, probability):  # type: ignore[no-untyped-def]
-    """Fill probability[first:last, lane] with the softmax of the scores there; return their maximum and the norm."""
-    highest, norm = score[first, lane], _F(0.0)
-    for o in range(first + 1, last):
-        highest = max(highest, score[o, lane])
-    for o in range(first, last):
-        probability[o, lane] = np.exp(score[o, lane] - highest)
-        norm += probability[o, lane]
-    for o in range(first, last):
-        probability[o, lane] /= norm
-    return highest, norm
-
-
-@part
 def _residual_loss(kind, parameter, residual):  # type: ignore[no-untyped-def]
     """Return loss and gradient of a residual, prediction minus target."""
     if kind == SQUARED_ERROR:
@@ -75,10 +61,14 @@ def row_loss(kind, parameter, prediction, target, grad, lane):  # type: ignore[n
         p = (_F(1.0) if z >= _F(0.0) else small) / (_F(1.0) + small)
         grad[0, lane] = p - target[0, lane]
     else:  # LOG_SOFTMAX
-        highest, norm = softmax(prediction, np.int64(0), outputs, lane, grad)
+        highest, norm = prediction[0, lane], _F(0.0)
+        for o in range(1, outputs):
+            highest = max(highest, prediction[o, lane])
+        for o in range(outputs):
+            norm += np.exp(prediction[o, lane] - highest)
         for o in range(outputs):
             loss += target[o, lane] * (np.log(norm) + highest - prediction[o, lane])
-            grad[o, lane] -= target[o, lane]
+            grad[o, lane] = np.exp(prediction[o, lane] - highest) / norm - target[o, lane]
     return loss
 
 
@@ -98,10 +88,10 @@ def _sum_by_lanes(kind, parameter, prediction, target, weight, rows, grad):  # t
 def _sum_by_vectors(prediction, target, weight, rows, grad):  # type: ignore[no-untyped-def]
     """Compute `batch_loss` for the squared error, without a loop over the lanes."""
     outputs = len(prediction)
-    sum_ = 0.0
+    weights, sum_ = load(weight, 0), 0.0
     for o in range(outputs):
         residual = load(prediction, o) - load(target, o)
-        loss, gradient = squared_error(residual, load(weight, 0), _F(2.0 / (outputs * rows)))
+        loss, gradient = squared_error(residual, weights, _F(2.0 / (outputs * rows)))
         sum_ += lane_sum(loss)
         store(grad, o, gradient)
     return sum_ / outputs

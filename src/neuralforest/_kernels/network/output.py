@@ -3,18 +3,31 @@
 import numpy as np
 
 from neuralforest._kernels.jit import part
-from neuralforest._kernels.network.losses import softmax
 from neuralforest._kernels.simd import broadcast, lane_sum, lane_sums, load, store
 
 _ONE, _ZERO = np.float32(1.0), np.float32(0.0)
 
 
 @part
+def _softmax(score, row, n):  # type: ignore[no-untyped-def]
+    """Turn n rows of scores into probabilities in place, lane by lane."""
+    for lane in range(score.shape[1]):
+        highest = score[row, lane]
+        for o in range(row + 1, row + n):
+            highest = max(highest, score[o, lane])
+        norm = _ZERO
+        for o in range(row, row + n):
+            score[o, lane] = np.exp(score[o, lane] - highest)
+            norm += score[o, lane]
+        for o in range(row, row + n):
+            score[o, lane] /= norm
+
+
+@part
 def _apply(head, score, row, n):  # type: ignore[no-untyped-def]
     """Apply the head to n rows of scores: nothing (None), or a softmax in every lane."""
     if head is not None:
-        for lane in range(score.shape[1]):
-            softmax(score, row, row + n, lane, score)
+        _softmax(score, row, n)
 
 
 @part

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuralforest._kernels.jit import kernel, part
-from neuralforest._kernels.network.losses import softmax, squared_error
+from neuralforest._kernels.network.losses import squared_error
 from neuralforest._kernels.random import HALF, STEP, integer, mix
 from neuralforest._kernels.trees.histogram import N_BINS, UNROLL, fill_histograms, find_split, goes_left
 from neuralforest._kernels.trees.partition import append_right, assign_row
@@ -91,7 +91,12 @@ def _predict(loss, score, rows, n, prediction):  # type: ignore[no-untyped-def]
         elif loss == LOGISTIC:
             prediction[row, 0] = 1.0 / (1.0 + np.exp(-score[row, 0]))
         else:
-            softmax(score.T, np.int64(0), score.shape[1], row, prediction.T)
+            highest, sum_ = score[row].max(), 0.0
+            for column in range(score.shape[1]):
+                prediction[row, column] = np.exp(score[row, column] - highest)
+                sum_ += prediction[row, column]
+            for column in range(score.shape[1]):
+                prediction[row, column] /= sum_
 
 
 @part
