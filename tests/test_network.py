@@ -1,6 +1,7 @@
 """The network of an ensemble: its layers, the soft network, its subnetworks, and refused arguments."""
 
 import pickle
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -198,7 +199,7 @@ def test_groups_of_summed_trees_are_averaged(groups):
     ensemble = random_ensemble((5, 1, 4, 7, 3, 2), "sum", groups=groups)
     X, _ = training_twins.random_rows(ensemble, 50, missing=0.1)
     values = ensemble.value[ForestNetwork(ensemble).apply(X) + ensemble.first_leaf[:-1]]  # (rows, trees, outputs)
-    sums = [values[:, first:last].sum(axis=1) for first, last in zip(groups[:-1], groups[1:], strict=True)]
+    sums = [values[:, first:last].sum(axis=1) for first, last in pairwise(groups)]
     expected = ensemble.base_score + np.mean(sums, axis=0)
     np.testing.assert_allclose(ForestNetwork(ensemble).output(X), expected, rtol=1e-12)
     np.testing.assert_allclose(twins.scores(ensemble, X), expected, rtol=1e-12)

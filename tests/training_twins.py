@@ -1,7 +1,7 @@
 """A slow twin of soft networks, and small cases to compare it with the package on.
 
 The twin has dense matrices, one formula for NumPy (float64, for finite differences) and torch (for autograd), and a
-plain torch training loop. It finds a subnetwork's weights in the flat vector through index tables that are built by loops
+plain torch training loop. It finds a subnetwork's weights in the flat vector through index tables built by loops
 over the trees, and shares nothing with the kernels but the shuffles. Its vectors hold the paper's b_out, where the
 package stores b_out - sum(w_out).
 """

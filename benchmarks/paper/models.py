@@ -109,9 +109,9 @@ def score(run: Run, parts: Parts, forest: Any = None, jobs: int = 1, epochs: int
         predict, n_parameters = _neural_forest(run, parts, forest, jobs, epochs)
     else:
         predict, n_parameters = _network(run, parts, forest, jobs, epochs)
-    errors = [rmse(predict(part.X), part.y) for part in (parts.test, parts.validation)]
+    on_test, on_validation = (rmse(predict(part.X), part.y) for part in (parts.test, parts.validation))
     libraries = _LIBRARIES[run.model.split()[0].rstrip("123")]
-    return Measured(*errors, n_parameters, time.perf_counter() - started, versions(*libraries))
+    return Measured(on_test, on_validation, n_parameters, time.perf_counter() - started, versions(*libraries))
 
 
 def neural_forest(run: Run, forest: Any, jobs: int = 1, epochs: int = EPOCHS) -> nf.NeuralForestRegressor:

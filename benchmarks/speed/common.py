@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuralforest.ensemble import TreeEnsemble
-from neuralforest.network import ForestNetwork
-from neuralforest.network.structure import Connectivity, Training
+from neuralforest.network import Connectivity, ForestNetwork, Training
 from neuralforest.training import Settings, SubnetworkRows, TrainingData
 from neuralforest.training.losses import resolve_loss
 from neuralforest.training.state import State

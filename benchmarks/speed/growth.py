@@ -9,9 +9,9 @@ import numpy as np
 
 from benchmarks.speed.common import FEATURES, Row, best_times, complete_forest, epochs, seconds, timer, training_data
 from neuralforest.ensemble import TreeEnsemble
-from neuralforest.network import ForestNetwork
-from neuralforest.network.structure import Training, build_scratch
-from neuralforest.training import Settings, train
+from neuralforest.network import ForestNetwork, Training
+from neuralforest.network.structure import build_scratch
+from neuralforest.training import Settings, resolve_loss, train
 
 
 def rows(quick: bool) -> Iterator[Row]:
@@ -57,12 +57,12 @@ def _memory(training: Training) -> Row:
     ensemble = complete_forest(100, depth=8)
     network = ForestNetwork(ensemble).soften(training=training, connectivity="sparse")
     data = training_data(network, 256)
-    settings = Settings(max_epochs=2, learning_rate=1e-5)
-    train(network, data, settings, n_jobs=1)  # compiles; one-time allocations do not count
+    settings, loss = Settings(max_epochs=2, learning_rate=1e-5), resolve_loss("auto", None, ensemble)
+    train(network, data, settings, loss, n_jobs=1)  # compiles; one-time allocations do not count
     scratch, _ = build_scratch(network.structure)
     buffers = sum(np.asarray(part).nbytes for part in scratch)
     tracemalloc.start()
-    train(network, data, settings, n_jobs=1)
+    train(network, data, settings, loss, n_jobs=1)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     allowed = 6 * 4 * network.n_parameters + buffers

@@ -11,8 +11,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from benchmarks.speed.common import BATCH, Row, best_times, complete_forest, epochs, random_rows, seconds, timer
-from neuralforest.network import ForestNetwork
-from neuralforest.network.structure import Connectivity, Training
+from neuralforest.network import Connectivity, ForestNetwork, Training
 
 _ROWS = 4096
 _FLAGS = ["-O3", "-march=native", "-ffast-math"]

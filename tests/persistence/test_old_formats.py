@@ -130,7 +130,7 @@ def test_parameters_have_their_new_names_and_values():
 
 
 def test_base_models_of_the_same_kind_have_different_names():
-    """Before format 6, a combination forecast was stored as any linear model; shallow trees had no kind of their own."""
+    """Before format 6, a combination forecast was stored as a linear model; shallow trees had no kind."""
     description, arrays = parts("format-3-network.nforest")
     description["model"]["companions"] += ["linear", "sum identity"]
     linear, trees = ({name: array for name, array in arrays.items() if f".{i}." in name} for i in (2, 1))

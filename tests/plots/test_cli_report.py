@@ -16,7 +16,7 @@ pandas = pytest.importorskip("pandas")
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Return a folder with tables and models: a regression and a classification of tables, an estimator and a network of arrays."""
+    """Return a folder with tables and models: two fitted to tables, an estimator and a network fitted to arrays."""
     folder = tmp_path_factory.mktemp("report")
     X, y = small_models.regression()
     table = pandas.DataFrame(X, columns=["a", "<i>b</i>", "c", "d"])

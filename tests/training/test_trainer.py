@@ -109,7 +109,7 @@ def test_networks_with_folded_contrasts_are_the_same_function_and_train_as_torch
     assert np.abs(after[0] - after[1]).max() > 1e-3
 
 
-# --- optimiser settings and their effect on the weights --------------------------------------------------------------------------
+# --- optimiser settings and their effect on the weights ---
 
 
 @every_mode

@@ -10,9 +10,11 @@ import time
 from typing import Any, NamedTuple
 
 import numba
+import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
+from numpy.typing import NDArray
 
 from neuralforest._kernels.jit import part
 
@@ -64,11 +66,9 @@ if numba.config.DISABLE_JIT:  # the same operations in plain Python
 class Team(NamedTuple):
     """The threads that share a subnetwork, as one of them sees it."""
 
-    worker: int  # number of this thread
-    workers: int
-    counters: (
-        Any  # int64 (3,), shared, initially 0: threads that wait, completed waits, not 0 where training is aborted
-    )
+    worker: int | np.int64  # number of this thread
+    workers: int | np.int64
+    counters: NDArray[np.int64]  # (3,), shared, initially 0: threads that wait, completed waits, 1 to abort training
 
 
 @part

@@ -192,18 +192,10 @@ def _ensemble(
 def _mean_of(sums: list[TreeEnsemble]) -> TreeEnsemble:
     """Return one sum of trees that predicts the mean of several sums."""
 
-    def concatenated(name: str) -> NDArray[Any]:
-        return np.concatenate([getattr(e, name) for e in sums])
-
-    def sizes(name: str) -> NDArray[np.int64]:
-        return offsets(np.concatenate([np.diff(getattr(e, name)) for e in sums]))
-
-    return replace(
-        sums[0],
-        **{name: concatenated(name) for name in ("feature", "threshold", "missing_left", "middle", "weight")},
-        first_split=sizes("first_split"),
-        first_leaf=sizes("first_leaf"),
-        value=concatenated("value") / len(sums),
-        base_score=np.mean([e.base_score for e in sums], axis=0),
-        groups=None,  # type: ignore[arg-type]
-    )
+    names = ("feature", "threshold", "missing_left", "middle", "weight", "value")
+    fields: dict[str, Any] = {name: np.concatenate([getattr(e, name) for e in sums]) for name in names}
+    fields["value"] /= len(sums)
+    fields["groups"] = None  # one again, of all trees
+    for name in ("first_split", "first_leaf"):
+        fields[name] = offsets(np.concatenate([np.diff(getattr(e, name)) for e in sums]))
+    return replace(sums[0], **fields, base_score=np.mean([e.base_score for e in sums], axis=0))

@@ -56,7 +56,7 @@ class FlatTrees(NamedTuple):
 
     def filled(self, n_splits: int, n_leaves: int) -> "FlatTrees":
         """Return the part of the arrays that is in use."""
-        return self._make([*(array[:n_splits] for array in self[:4]), *(array[:n_leaves] for array in self[4:])])
+        return FlatTrees._make([*(a[:n_splits] for a in self[:4]), *(a[:n_leaves] for a in self[4:])])
 
 
 _POINTER_ERRORS = {

@@ -44,5 +44,5 @@ class _PaperSettings(Mapping[str, Any]):
 
 PAPER_SETTINGS = _PaperSettings()
 """The paper's experiment: the forest of its authors, their training, raw units. With 75% of the rows given to `fit`,
-the network is trained on 50% and validated on 25%. Choose `training` and `connectivity` for NRF1 or NRF2, sparse or full.
+the network is trained on 50% and validated on 25%. Choose `training` (NRF1 or NRF2) and `connectivity`.
 """

@@ -1,4 +1,4 @@
-"""What both estimators share: parameters, fit, partial_fit and the fitted attributes."""
+"""What both estimators share: fit, partial_fit and the fitted attributes."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,72 +13,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from neuralforest.estimators import forests
 from neuralforest.estimators._steps import FitSteps, seeds_of
-from neuralforest.estimators.parameters import Contrast, check_parameters
+from neuralforest.estimators.parameters import check_parameters
 from neuralforest.estimators.rows import GivenRows, given_rows, read_rows, read_X
 from neuralforest.estimators.summary import reporting
 from neuralforest.estimators.validation import TrainValidationSplit
 from neuralforest.network import ForestNetwork, feature_importances
 from neuralforest.network.inputs import cast_rows
-from neuralforest.training import Callback, Checkpoint
 
 
-class NeuralForest(FitSteps, BaseEstimator):
+class NeuralForest(FitSteps):
     """The common part of NeuralForestRegressor and NeuralForestClassifier."""
-
-    def __init__(
-        self,
-        forest: Any = None,
-        *,
-        training: str = "independent",
-        connectivity: str = "full",
-        contrast: Contrast = (2.0, 0.5),
-        contrast_unit: str = "node",
-        learning_rate: float | tuple[float, float, float] = 0.012,
-        schedule: str = "one_cycle",
-        batch_size: int = 32,
-        max_epochs: int | str = "auto",
-        stacking: str | None = "auto",
-        weight_decay: float = 0.0,
-        loss: str = "auto",
-        loss_parameter: float | None = None,
-        validation: str = "auto",
-        validation_fraction: float = 0.25,
-        n_iter_no_change: int | None = None,
-        standardize: bool = True,
-        fold_contrast: bool = False,
-        weight_bound: float | None = None,
-        warm_start: bool = False,
-        callback: Callback | None = None,
-        checkpoint: Checkpoint | None = None,
-        n_jobs: int | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.forest = forest
-        self.training = training
-        self.connectivity = connectivity
-        self.contrast = contrast
-        self.contrast_unit = contrast_unit
-        self.learning_rate = learning_rate
-        self.schedule = schedule
-        self.batch_size = batch_size
-        self.max_epochs = max_epochs
-        self.stacking = stacking
-        self.weight_decay = weight_decay
-        self.loss = loss
-        self.loss_parameter = loss_parameter
-        self.validation = validation
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.standardize = standardize
-        self.fold_contrast = fold_contrast
-        self.weight_bound = weight_bound
-        self.warm_start = warm_start
-        self.callback = callback
-        self.checkpoint = checkpoint
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
 
     def fit(
         self,

@@ -3,10 +3,10 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from neuralforest.estimators._base import NeuralForest
+    from neuralforest.estimators._steps import FitSteps
 
 
-def validation_scores(estimator: "NeuralForest") -> tuple[str, float, float]:
+def validation_scores(estimator: "FitSteps") -> tuple[str, float, float]:
     """Return the name of the validation score, that of the forest and that of the fitted model.
 
     Examples
@@ -17,12 +17,11 @@ def validation_scores(estimator: "NeuralForest") -> tuple[str, float, float]:
     >>> validation_scores(NeuralForestRegressor(max_epochs=2, random_state=0).fit(X, y))[0]
     'RMSE'
     """
-    return score_name(estimator), *(
-        in_user_units(estimator, x) for x in (estimator.forest_loss_, estimator.validation_loss_)
-    )
+    forest, model = (in_user_units(estimator, loss) for loss in (estimator.forest_loss_, estimator.validation_loss_))
+    return score_name(estimator), forest, model
 
 
-def score_name(estimator: "NeuralForest") -> str:
+def score_name(estimator: "FitSteps") -> str:
     """Return the name of the score that `in_user_units` returns."""
     if estimator._classifier:
         return "log loss"
@@ -31,7 +30,7 @@ def score_name(estimator: "NeuralForest") -> str:
     return "RMSE" if estimator.network_.n_outputs == 1 else "RMSE (in units of each target's spread)"
 
 
-def in_user_units(estimator: "NeuralForest", loss: float) -> float:
+def in_user_units(estimator: "FitSteps", loss: float) -> float:
     """Return a loss of training as a score: a squared error as its root, for one target in the target's units."""
     soft = estimator.network_.soft
     if not _is_squared(estimator) or soft is None:
@@ -39,5 +38,5 @@ def in_user_units(estimator: "NeuralForest", loss: float) -> float:
     return float(loss) ** 0.5 * (float(soft.output_scale[0]) if len(soft.output_scale) == 1 else 1.0)
 
 
-def _is_squared(estimator: "NeuralForest") -> bool:
+def _is_squared(estimator: "FitSteps") -> bool:
     return not estimator._classifier and estimator.loss in ("auto", "squared_error")

@@ -12,7 +12,7 @@ from neuralforest.network import ForestNetwork
 from neuralforest.training import Callback, History
 
 if TYPE_CHECKING:
-    from neuralforest.estimators._base import NeuralForest
+    from neuralforest.estimators._steps import FitSteps
 
 
 def write(text: str) -> None:
@@ -20,7 +20,7 @@ def write(text: str) -> None:
     sys.stdout.write(text + "\n")
 
 
-def summary(estimator: "NeuralForest", seconds: float) -> str:
+def summary(estimator: "FitSteps", seconds: float) -> str:
     """Return what happened in a fit, in plain words."""
     name, forest, model = validation_scores(estimator)
     change = f" ({100 * (model / forest - 1):+.1f}%)" if forest > 0 else ""
@@ -42,7 +42,8 @@ def trees_improved(history: History) -> str:
     if len(best) == 1:
         return f"best epoch: {best[0]} of {n_epochs}"
     when = f"epoch {improved[0]}" if len(set(improved)) == 1 else f"epochs {improved.min()} to {improved.max()}"
-    return f"{len(improved)} of {len(best)} trees improved, best at {when} of {n_epochs} (median {int(np.median(improved))})"
+    median = int(np.median(improved))
+    return f"{len(improved)} of {len(best)} trees improved, best at {when} of {n_epochs} (median {median})"
 
 
 def stacking_text(network: ForestNetwork) -> list[str]:

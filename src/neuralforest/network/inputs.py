@@ -1,4 +1,4 @@
-"""Rows as the trees compare them: validated where a user calls a network, cast where an estimator has validated them."""
+"""Rows as trees compare them: validated where a user calls a network, cast where an estimator validated them."""
 
 from typing import Any
 

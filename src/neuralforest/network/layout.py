@@ -5,6 +5,7 @@ the same layout by `_kernels.network.arguments.layer_offsets`.
 """
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -45,7 +46,7 @@ class ParameterLayout:
         s = self.structure
         offsets = [int(offset) for offset in layer_offsets(s, subnetwork)]
         own = parameters[self.first_parameter[subnetwork] : self.first_parameter[subnetwork + 1]]
-        w1, b1, w2, b2, w_out, b_out = (own[a:b] for a, b in zip(offsets[:-1], offsets[1:], strict=True))
+        w1, b1, w2, b2, w_out, b_out = (own[a:b] for a, b in pairwise(offsets))
         if s.full:
             w1, w2 = w1.reshape(len(b1), s.n_features), w2.reshape(len(b2), len(b1))
         return LayerParameters(w1, b1, w2, b2, w_out.reshape(-1, s.n_outputs), b_out.reshape(-1, s.n_outputs))

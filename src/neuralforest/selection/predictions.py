@@ -22,7 +22,7 @@ class OutOfSamplePredictions(NamedTuple):
     def restrict(self, rows: NDArray[np.int64]) -> "OutOfSamplePredictions":
         """Return the same for some of the rows."""
         places = np.flatnonzero(np.isin(self.row, rows))
-        return self._make(field[places] for field in self)
+        return OutOfSamplePredictions._make(field[places] for field in self)
 
     def with_prediction(self, prediction: NDArray[np.float64]) -> "OutOfSamplePredictions":
         """Return other predictions, without excess variance, of the same rows."""

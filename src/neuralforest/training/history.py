@@ -56,7 +56,7 @@ class History:
         )
 
     def means(self) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
-        """Return the mean over the subnetworks of training loss and validation loss, (epochs + 1,) each, and forest loss.
+        """Return the means over subnetworks of training and validation loss, (epochs + 1,) each, and of forest loss.
 
         A subnetwork that has stopped counts with the last loss that it had; one without validation rows does not count.
         """

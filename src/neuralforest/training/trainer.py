@@ -1,4 +1,4 @@
-"""One epoch over all subnetworks, with threads: over subnetworks (independent), or inside the one subnetwork (joint)."""
+"""One epoch over all subnetworks, with threads: over several subnetworks, or inside a single one."""
 
 import os
 from collections.abc import Callable, Iterator

@@ -1,6 +1,6 @@
 """The arrays that kernels share, in named groups, and the offsets of a subnetwork's layers in its parameters.
 
-A *subnetwork* is a network that is trained by itself: of one tree (independent training), of all trees (joint training),
+A *subnetwork* is trained by itself: the network of one tree (independent training), of all trees (joint training),
 or of any group of consecutive trees. Its parameters are one flat vector, [w1 | b1 | w2 | b2 | w_out | b_out], with the
 trees end to end in each part. In place of b_out stands, for each tree, its part of b_out - sum(w_out), the output where
 no leaf is active: a prediction is a sum of w_out * (v + 1), which loses no digits however many leaves there are.
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from neuralforest._kernels.jit import part
 
 IDENTITY, SOFTMAX = None, 1
-"""What is applied to a tree's output before trees are added up. A branch for an argument that is None is not compiled."""
+"""What is applied to a tree's output before trees are added up. No branch is compiled for an argument that is None."""
 
 
 class Structure(NamedTuple):

@@ -49,7 +49,7 @@ def forward(structure, first_tree, tree, offsets, p, h, score, half):  # type: i
 
 @part
 def combine(structure, n_trees, score, half, prediction):  # type: ignore[no-untyped-def]
-    """Fill `prediction` (outputs, SIMD_WIDTH): the sum of the scores, or the mean of the probabilities, in tree order."""
+    """Fill `prediction` (outputs, SIMD_WIDTH): the sum of scores, or the mean of probabilities, in tree order."""
     n_outputs = structure.n_outputs
     factor = _ONE / np.float32(n_trees) if structure.head is not None else _ONE
     for o in range(n_outputs):
@@ -75,7 +75,7 @@ def score_gradient(structure, n_trees, place, score, half, grad, score_grad):  #
 
 @part
 def backward(structure, first_tree, tree, offsets, p, h, score_grad, gradient):  # type: ignore[no-untyped-def]
-    """Add the gradients of b2, w_out and b_out; turn the tree's rows of h into the gradients of the leaves' arguments."""
+    """Add the gradients of b2, w_out and b_out; turn the tree's rows of h into gradients of the leaves' arguments."""
     n_outputs = structure.n_outputs
     b2, w_out, b_out = offsets[3], offsets[4], offsets[5]
     leaf0 = structure.first_leaf[tree] - structure.first_leaf[first_tree]
