@@ -191,7 +191,6 @@ def _ensemble(
 
 def _mean_of(sums: list[TreeEnsemble]) -> TreeEnsemble:
     """Return one sum of trees that predicts the mean of several sums."""
-
     names = ("feature", "threshold", "missing_left", "middle", "weight", "value")
     fields: dict[str, Any] = {name: np.concatenate([getattr(e, name) for e in sums]) for name in names}
     fields["value"] /= len(sums)
