@@ -390,7 +390,7 @@ def test_units_are_one_finite_number_or_one_a_column(name, value):
 )
 def test_scales_are_positive(name, value):
     message = error_of(ForestNetwork(random_ensemble()).soften, **{name: value})
-    assert message == f"{name} must be positive, got {value!r}"
+    assert message.startswith(f"{name} must be positive, got ")
 
 
 def test_ranges_do_not_end_before_they_begin():

@@ -28,10 +28,11 @@ def leaves(ensemble, X):
 
 def scores(ensemble, X):
     """Return the raw prediction before the link, (rows, outputs), summed tree by tree."""
-    total = np.zeros((len(X), ensemble.n_outputs))
+    first = ensemble.n_groups * ensemble.base_score if ensemble.aggregation == "sum" else np.zeros(ensemble.n_outputs)
+    total = np.tile(first, (len(X), 1))
     for tree, leaf in enumerate(leaves(ensemble, X).T):
         total += ensemble.value[ensemble.first_leaf[tree] + leaf]
-    return ensemble.base_score + total / (ensemble.n_groups if ensemble.aggregation == "sum" else ensemble.n_trees)
+    return total / ensemble.n_groups if ensemble.aggregation == "sum" else total / ensemble.n_trees
 
 
 def predict(ensemble, X):
