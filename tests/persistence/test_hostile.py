@@ -31,6 +31,19 @@ def entry(dtype="F64", shape=(1,), offsets=(0, 8)):
     )
 
 
+OVERFLOW = np.array([0, 2**63 - 1, -(2**63), -1, 3])  # all differences of int64 are positive
+
+
+def overflowing_trees():
+    """Offsets whose differences are valid sizes of trees only where they overflow: 5 trees of 2**64 + 12 splits."""
+    sizes = np.array([2**62 + 10**6, 2**62, 2**62, 2**62 - 10**6, 12])
+    first_split, first_leaf = (np.cumsum([0, *(sizes + extra).tolist()], dtype=np.int64) for extra in (0, 1))
+    leaves = {"value": np.ones((17, 1)), "weight": np.ones(17), "groups": np.array([0, 5])}
+    middle = 10**6 - np.arange(12, dtype=np.int32)
+    trees = nf.ForestNetwork(network().ensemble)
+    return forged(trees, leaves | {"first_split": first_split, "first_leaf": first_leaf, "middle": middle})
+
+
 HOSTILE = {
     "a huge shape": (lambda: entry(shape=(2**60,)), "must lie inside the file"),
     "a huge product": (lambda: entry(shape=(2**40, 2**40)), "must have as many bytes as its shape needs"),
@@ -94,9 +107,10 @@ HOSTILE = {
     ),
     "trees that overlap": (
         lambda: forged(network(), {"first_split": np.array([0, 2**62, 4, 12])}),
-        "rising row of offsets",
+        "'first_split' must hold at least two offsets that rise from 0",
     ),
-    "no tree": (lambda: forged(network(), {"first_split": np.zeros(1, np.int64)}), "rising row of offsets"),
+    "no tree": (lambda: forged(network(), {"first_split": np.zeros(1, np.int64)}), "at least two offsets"),
+    "trees that overflow": (overflowing_trees, "'first_split' must hold at least two offsets that rise"),
     "NaN thresholds": (
         lambda: forged(network(), {"threshold": network().ensemble.threshold * np.nan}),
         "threshold must be a number",
@@ -142,8 +156,19 @@ HOSTILE = {
         "first_tree must rise from 0 to the number of trees, 3",
     ),
     "subnetworks of too many trees": (lambda: forged(network(), {"first_tree": np.array([0, 4])}), "must rise from 0"),
-    "no subnetworks": (lambda: forged(network(), {"first_tree": np.zeros(0, np.int64)}), "must rise from 0"),
-    "no groups": (lambda: forged(network(), {"groups": np.zeros(0, np.int64)}), "groups must rise from 0"),
+    "no subnetworks": (lambda: forged(network(), {"first_tree": np.zeros(0, np.int64)}), "at least two offsets"),
+    "subnetworks that overflow": (lambda: forged(network(), {"first_tree": OVERFLOW}), "'first_tree' must hold"),
+    "no groups": (lambda: forged(network(), {"groups": np.zeros(0, np.int64)}), "at least two offsets"),
+    "groups without trees": (
+        lambda: forged(network(), {"groups": np.array([0, 2, 2, 3])}),
+        "not valid: groups must rise from 0 to the number of trees, 3",
+    ),
+    "groups that overflow": (lambda: forged(network(), {"groups": OVERFLOW}), "'groups' must hold"),
+    "groups of another dtype": (
+        lambda: forged(network(), {"groups": np.array([0, 3], np.int32)}),
+        "'groups' must be int64 of shape",
+    ),
+    "missing groups": (lambda: forged(network(), {"groups": None}), "'groups' is missing"),
     "groups of too many trees": (lambda: forged(network(), {"groups": np.array([0, 4])}), "groups must rise from 0"),
     "other flags": (lambda: forged(network(), {"hard": np.zeros(2, np.bool_)}), "'hard' must be bool of shape"),
     "names for no feature": (lambda: forged(network(), model__feature_names=["a"]), "feature_names must have 3 names"),
@@ -188,6 +213,10 @@ def stacked(**changes):
     return forged(model, arrays, model__base_models=[entry | changes])
 
 
+def stacked_trees():
+    return network().with_base_models((StackedModel("extra_trees", nf.ForestNetwork(network().ensemble), 0.5),))
+
+
 HOSTILE_BASE_MODELS = {
     "no list": (lambda: forged(network(), model__base_models={}), "must be of the type list"),
     "no object": (lambda: forged(network(), model__base_models=["ridge"]), "a base model must be a JSON object"),
@@ -205,6 +234,11 @@ HOSTILE_BASE_MODELS = {
     "a negative weight": (lambda: stacked(**{"base_model.0.stacking_weight": np.array([-0.5])}), "must be at least 0"),
     "other features": (lambda: stacked(**{"base_model.0.coef": np.ones((2, 1))}), "float64 of shape"),
     "a scale of 0": (lambda: stacked(**{"base_model.0.scale": np.zeros(3)}), "scale must be positive"),
+    "groups of too many trees": (
+        lambda: forged(stacked_trees(), {"base_model.0.groups": np.array([0, 4])}),
+        "groups must rise from 0 to the number of trees, 3",
+    ),
+    "missing groups": (lambda: forged(stacked_trees(), {"base_model.0.groups": None}), "model.0.groups' is missing"),
 }
 
 

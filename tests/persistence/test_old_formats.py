@@ -121,6 +121,20 @@ def test_a_network_before_format_5_has_no_range_and_standardized_features():
     assert (soft.spread == 1.0).all()
 
 
+@pytest.mark.parametrize("file", [file for file in FILES if not file.startswith("format-7")])
+def test_trees_before_format_7_are_one_group_and_subnetworks_follow_from_the_training(file):
+    model = nf.load(MODELS / file)
+    model = getattr(model, "model", model)
+    network = getattr(model, "network_", model)
+    trees = [each.model.ensemble for each in network.base_models if isinstance(each.model, nf.ForestNetwork)]
+    for ensemble in (network.ensemble, *trees):
+        assert ensemble.groups.tolist() == [0, ensemble.n_trees]
+    if network.soft is not None:
+        n_trees = network.ensemble.n_trees
+        expected = [0, n_trees] if network.soft.training == "joint" else list(range(n_trees + 1))
+        assert network.soft.first_tree.tolist() == expected
+
+
 def test_parameters_have_their_new_names_and_values():
     description, arrays = parts("format-5-regressor.nforest")
     description["model"]["parameters"] |= {"companion": None, "folded": True, "bound": 2.0, "schedule": "cycles"}

@@ -227,6 +227,10 @@ def test_groups_of_summed_trees_are_restored(tmp_path):
         loaded = again(each, tmp_path)
         assert loaded.ensemble.groups.tolist() == [0, 1, 4]
         same_bits(each.predict(X), loaded.predict(X))
+    stacked = soft_network().with_base_models((StackedModel("gradient_boosting", network, 0.5),))
+    loaded = again(stacked, tmp_path)
+    assert loaded.base_models[0].model.ensemble.groups.tolist() == [0, 1, 4]
+    same_bits(stacked.predict(X), loaded.predict(X))
 
 
 def test_all_fields_of_models_are_stored():

@@ -96,6 +96,13 @@ class ArrayFields:
             raise ModelFileError(f"array {name!r} must hold finite numbers{' above 0' if positive else ''} only")
         return array
 
+    def offsets(self, name: str) -> NDArray[np.int64]:
+        """Return offsets that rise from 0. Neighbours are compared: a difference of int64 can overflow."""
+        array = self.take(name, np.int64, (None,))
+        if len(array) < 2 or array[0] != 0 or (array[1:] < array[:-1]).any():
+            raise ModelFileError(f"array {name!r} must hold at least two offsets that rise from 0")
+        return array
+
     def close(self) -> None:
         if self._left:
             raise ModelFileError(f"the array {min(self._left)!r:.99} is unknown")

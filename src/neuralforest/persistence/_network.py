@@ -90,7 +90,7 @@ def _restore_trees(arrays: ArrayFields, prefix: str = "") -> dict[str, Any]:
     value = arrays.finite(prefix + "value", np.float64, (None, None))
     return {
         **{name: arrays.take(prefix + name, dtype, (None,)) for name, dtype in _SPLITS.items()},
-        **{name: arrays.take(prefix + name, np.int64, (None,)) for name in _OFFSETS},
+        **{name: arrays.offsets(prefix + name) for name in _OFFSETS},
         "value": value,
         "weight": arrays.finite(prefix + "weight", np.float64, (len(value),)),
         "base_score": arrays.finite(prefix + "base_score", np.float64, (value.shape[1],)),
@@ -100,7 +100,7 @@ def _restore_trees(arrays: ArrayFields, prefix: str = "") -> dict[str, Any]:
 def _restore_softening(fields: Fields, arrays: ArrayFields, e: TreeEnsemble) -> Softening:
     options = {name: fields.choice(name, allowed) for name, allowed in _SOFT_OPTIONS.items()}
     fields.close()
-    first_tree = partition(e, options["training"], arrays.take("first_tree", np.int64, (None,)))
+    first_tree = partition(e, options["training"], arrays.offsets("first_tree"))
     if e.aggregation == "sum" and not np.array_equal(first_tree, e.groups):
         raise ModelFileError("trees that are summed must be one subnetwork, or one for each group")
     contrast = arrays.finite("contrast", np.float64, (2,), positive=True).tolist()
