@@ -7,13 +7,12 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
 from neuralforest.base_models import FALLBACK, Task, candidates
 from neuralforest.convert import convert
 from neuralforest.estimators import forests, scaling
-from neuralforest.estimators.parameters import Contrast, contrast_pairs, enough_epochs
+from neuralforest.estimators.parameters import Parameters, contrast_pairs, enough_epochs
 from neuralforest.estimators.rows import FitRows
 from neuralforest.estimators.summary import reporting, summary, write
 from neuralforest.estimators.validation import TrainValidationSplit, hold_out, out_of_bag_is_chosen
@@ -25,66 +24,11 @@ from neuralforest.selection.predictions import validation_loss
 from neuralforest.training import Callback, Checkpoint, Loss, Settings, TrainingData, resolve_loss
 
 
-class FitSteps(BaseEstimator):
-    """The part of an estimator that fits, with the constructor's parameters."""
+class FitSteps(Parameters):
+    """The part of an estimator that fits."""
 
     _classifier = False
     _of_base_models: stacking.StackedPredictions | None = None  # of the last fit; not stored in files
-
-    def __init__(
-        self,
-        forest: Any = None,
-        *,
-        training: str = "independent",
-        connectivity: str = "full",
-        contrast: Contrast = (2.0, 0.5),
-        contrast_unit: str = "node",
-        learning_rate: float | tuple[float, float, float] = 0.012,
-        schedule: str = "one_cycle",
-        batch_size: int = 32,
-        max_epochs: int | str = "auto",
-        stacking: str | None = "auto",
-        weight_decay: float = 0.0,
-        loss: str = "auto",
-        loss_parameter: float | None = None,
-        validation: str = "auto",
-        validation_fraction: float = 0.25,
-        n_iter_no_change: int | None = None,
-        standardize: bool = True,
-        fold_contrast: bool = False,
-        weight_bound: float | None = None,
-        warm_start: bool = False,
-        callback: Callback | None = None,
-        checkpoint: Checkpoint | None = None,
-        n_jobs: int | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.forest = forest
-        self.training = training
-        self.connectivity = connectivity
-        self.contrast = contrast
-        self.contrast_unit = contrast_unit
-        self.learning_rate = learning_rate
-        self.schedule = schedule
-        self.batch_size = batch_size
-        self.max_epochs = max_epochs
-        self.stacking = stacking
-        self.weight_decay = weight_decay
-        self.loss = loss
-        self.loss_parameter = loss_parameter
-        self.validation = validation
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.standardize = standardize
-        self.fold_contrast = fold_contrast
-        self.weight_bound = weight_bound
-        self.warm_start = warm_start
-        self.callback = callback
-        self.checkpoint = checkpoint
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
 
     def _start(self, table: FitRows) -> Self:
         """Grow the forest unless it is fitted, train its network with every contrast, keep the best, and stack it."""

@@ -1,5 +1,6 @@
 """NeuralForestClassifier."""
 
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -15,7 +16,6 @@ from neuralforest.estimators._docs import with_parameters
 from neuralforest.estimators.parameters import Contrast
 from neuralforest.exceptions import InvalidParameterError
 from neuralforest.network import ForestNetwork
-from neuralforest.training import Callback, Checkpoint
 
 
 def _has_scores(estimator: "NeuralForestClassifier") -> bool:
@@ -25,6 +25,7 @@ def _has_scores(estimator: "NeuralForestClassifier") -> bool:
 
 
 @with_parameters
+@dataclass(eq=False, repr=False, kw_only=True)
 class NeuralForestClassifier(ClassifierMixin, NeuralForest):
     """A random forest classifier, rewritten as a neural network and trained further.
 
@@ -45,64 +46,10 @@ class NeuralForestClassifier(ClassifierMixin, NeuralForest):
 
     _classifier = True
 
-    def __init__(
-        self,
-        forest: Any = None,
-        *,
-        class_weight: Any = None,
-        training: str = "independent",
-        connectivity: str = "full",
-        contrast: Contrast = (1.0, 0.7),
-        contrast_unit: str = "node",
-        learning_rate: float | tuple[float, float, float] = 0.008,
-        schedule: str = "cyclic",
-        batch_size: int = 32,
-        max_epochs: int | str = "auto",
-        stacking: str | None = "auto",
-        weight_decay: float = 0.0,
-        loss: str = "auto",
-        loss_parameter: float | None = None,
-        validation: str = "auto",
-        validation_fraction: float = 0.25,
-        n_iter_no_change: int | None = None,
-        standardize: bool = True,
-        fold_contrast: bool = False,
-        weight_bound: float | None = None,
-        warm_start: bool = False,
-        callback: Callback | None = None,
-        checkpoint: Checkpoint | None = None,
-        n_jobs: int | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(
-            forest,
-            training=training,
-            connectivity=connectivity,
-            contrast=contrast,
-            contrast_unit=contrast_unit,
-            learning_rate=learning_rate,
-            schedule=schedule,
-            batch_size=batch_size,
-            max_epochs=max_epochs,
-            stacking=stacking,
-            weight_decay=weight_decay,
-            loss=loss,
-            loss_parameter=loss_parameter,
-            validation=validation,
-            validation_fraction=validation_fraction,
-            n_iter_no_change=n_iter_no_change,
-            standardize=standardize,
-            fold_contrast=fold_contrast,
-            weight_bound=weight_bound,
-            warm_start=warm_start,
-            callback=callback,
-            checkpoint=checkpoint,
-            n_jobs=n_jobs,
-            random_state=random_state,
-            verbose=verbose,
-        )
-        self.class_weight = class_weight
+    class_weight: Any = None
+    contrast: Contrast = (1.0, 0.7)
+    learning_rate: float | tuple[float, float, float] = 0.008
+    schedule: str = "cyclic"
 
     def partial_fit(  # type: ignore[override]
         self,

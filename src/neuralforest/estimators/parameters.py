@@ -2,16 +2,51 @@
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 from typing import Any, get_args
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from neuralforest.exceptions import InvalidParameterError
-from neuralforest.training import Checkpoint, TrainingData
+from neuralforest.training import Callback, Checkpoint, TrainingData
 from neuralforest.training.settings import Schedule
 
 Contrast = tuple[float, float] | Sequence[tuple[float, float]]
+
+
+@dataclass(eq=False, repr=False)
+class Parameters(BaseEstimator):
+    """The parameters of both estimators, with the regressor's defaults."""
+
+    forest: Any = None
+    _: KW_ONLY
+    training: str = "independent"
+    connectivity: str = "full"
+    contrast: Contrast = (2.0, 0.5)
+    contrast_unit: str = "node"
+    learning_rate: float | tuple[float, float, float] = 0.012
+    schedule: str = "one_cycle"
+    batch_size: int = 32
+    max_epochs: int | str = "auto"
+    stacking: str | None = "auto"
+    weight_decay: float = 0.0
+    loss: str = "auto"
+    loss_parameter: float | None = None
+    validation: str = "auto"
+    validation_fraction: float = 0.25
+    n_iter_no_change: int | None = None
+    standardize: bool = True
+    fold_contrast: bool = False
+    weight_bound: float | None = None
+    warm_start: bool = False
+    callback: Callback | None = None
+    checkpoint: Checkpoint | None = None
+    n_jobs: int | None = None
+    random_state: int | np.random.RandomState | None = None
+    verbose: int = 0
+
 
 Rule = tuple[Callable[[Any], bool], str]
 """Whether a value is right, and the words behind "must be"."""
