@@ -28,6 +28,14 @@ def check_shapes(e: "TreeEnsemble") -> None:
         raise InvalidEnsembleError(f"value must have shape ({e.first_leaf[-1]} leaves, outputs), got {e.value.shape}")
     if e.weight.shape != (e.first_leaf[-1],):
         raise InvalidEnsembleError(f"weight must have one entry a leaf, ({e.first_leaf[-1]},), got {e.weight.shape}")
+    if e.first_category.shape != (e.first_split[-1] + 1,) or e.first_category[0] != 0:
+        raise InvalidEnsembleError(f"first_category must have one entry a split and one more, got {e.first_category}")
+    if (np.diff(e.first_category) < 0).any() or e.category_left.shape != (e.first_category[-1],):
+        raise InvalidEnsembleError("first_category must rise to the number of entries of category_left")
+    if (np.diff(e.first_category) == 1).any():
+        raise InvalidEnsembleError("a categorical split must have an entry for a category and one for all others")
+    if e.missing_range.shape != (e.n_features, 2):
+        raise InvalidEnsembleError(f"missing_range must have shape ({e.n_features}, 2), got {e.missing_range.shape}")
     if e.base_score.shape != (e.n_outputs,):
         raise InvalidEnsembleError(f"base_score must have one entry an output, ({e.n_outputs},), got {e.base_score}")
 
@@ -54,5 +62,6 @@ def check_values(e: "TreeEnsemble") -> None:
             f"classes must have one label an output, or two where the one output has a logit or probit link; got "
             f"{e.classes.size} for {e.n_outputs} outputs and the {e.link} link"
         )
-    if e.feature_names is not None and len(e.feature_names) != e.n_features:
-        raise InvalidEnsembleError(f"feature_names must have {e.n_features} names, got {len(e.feature_names)}")
+    for name, per_feature in (("feature_names", e.feature_names), ("categories", e.categories)):
+        if per_feature is not None and len(per_feature) != e.n_features:
+            raise InvalidEnsembleError(f"{name} must have {e.n_features} entries, got {len(per_feature)}")

@@ -3,7 +3,7 @@
 Leaves are numbered depth-first inside each tree, so every split owns one contiguous run of leaves: [begin, middle)
 belong to its left child and [middle, end) to its right child. Splits stand depth-first as well, which makes child
 pointers needless: the left child of split k is split k + 1, its right child is split k + middle - begin, unless the run
-has one leaf only. A row goes left when x <= threshold.
+has one leaf only. A row goes left when x <= threshold, or when its category is in the split's set: see `_splits`.
 """
 
 from collections.abc import Iterable
@@ -32,6 +32,9 @@ _DTYPES = {
     "first_leaf": np.int64,
     "base_score": np.float64,
     "groups": np.int64,
+    "first_category": np.int64,
+    "category_left": np.bool_,
+    "missing_range": np.float64,
 }
 
 
@@ -66,6 +69,16 @@ class TreeEnsemble:
     feature_names : tuple of str, optional
     second_at_zero : bool
         Whether a log-odds of exactly 0 means the second class: sources differ.
+    first_category : int64 array (splits + 1,), optional
+        Where the entries of each split begin in `category_left`. A split without entries compares with its threshold.
+    category_left : bool array, optional
+        A categorical split has an entry for each category 0, 1, ... of its feature, and a last one for all others:
+        whether it goes left. The threshold of such a split has no meaning.
+    missing_range : float64 array (features, 2), optional
+        The lowest and the highest number that mean a missing value, as NaN does; NaN for a feature without such.
+    categories : tuple of (array or None), optional
+        For each feature its categories in the order of their codes, or None for a number. By default all are numbers,
+        and categorical splits take codes.
 
     Examples
     --------
@@ -98,14 +111,24 @@ class TreeEnsemble:
     feature_names: tuple[str, ...] | None = None
     second_at_zero: bool = False
     groups: NDArray[np.int64] = None  # type: ignore[assignment]  # one group when it is not given
+    first_category: NDArray[np.int64] = None  # type: ignore[assignment]  # no categorical splits when it is not given
+    category_left: NDArray[np.bool_] = None  # type: ignore[assignment]
+    missing_range: NDArray[np.float64] = None  # type: ignore[assignment]  # NaN alone when it is not given
+    categories: tuple[NDArray[Any] | None, ...] | None = None
     begin: NDArray[np.int32] = field(init=False)
     end: NDArray[np.int32] = field(init=False)
 
     def __post_init__(self) -> None:
-        if self.base_score is None:
-            object.__setattr__(self, "base_score", np.zeros(np.shape(self.value)[1:]))
-        if self.groups is None:
-            object.__setattr__(self, "groups", np.array([0, len(self.first_split) - 1]))
+        defaults = {
+            "base_score": lambda: np.zeros(np.shape(self.value)[1:]),
+            "groups": lambda: np.array([0, len(self.first_split) - 1]),
+            "first_category": lambda: np.zeros(len(self.feature) + 1, np.int64),
+            "category_left": lambda: np.zeros(0, np.bool_),
+            "missing_range": lambda: np.full((max(self.n_features, 0), 2), np.nan),
+        }
+        for name, default in defaults.items():
+            if getattr(self, name) is None:
+                object.__setattr__(self, name, default())
         for name, dtype in _DTYPES.items():
             self._freeze(name, np.array(getattr(self, name), dtype=dtype, order="C", copy=None))
         if self.classes is not None:
@@ -139,7 +162,7 @@ class TreeEnsemble:
         n_features : int
         **attributes
             The remaining attributes of the ensemble: aggregation, base_score, link, compare_dtype, classes,
-            feature_names.
+            feature_names, categories.
 
         Raises
         ------
@@ -158,9 +181,10 @@ class TreeEnsemble:
         >>> TreeEnsemble.from_nodes([nodes], n_features=1).value.ravel()
         array([1., 3.])
         """
-        flat, first_split = flatten(trees)
+        flat, first_split, categories = flatten(trees)
         return cls(
             **flat._asdict(),
+            **categories,
             first_split=first_split,
             first_leaf=first_split + np.arange(len(first_split)),
             n_features=n_features,
@@ -195,6 +219,8 @@ class TreeEnsemble:
             first_split=self.first_split[start : stop + 1] - self.first_split[start],
             first_leaf=self.first_leaf[start : stop + 1] - self.first_leaf[start],
             groups=np.unique(np.clip(self.groups, start, stop)) - start,
+            first_category=self.first_category[splits.start : splits.stop + 1] - self.first_category[splits.start],
+            category_left=self.category_left[self.first_category[splits.start] : self.first_category[splits.stop]],
         )
 
     def __getstate__(self) -> dict[str, object]:
@@ -228,6 +254,11 @@ class TreeEnsemble:
     @property
     def n_outputs(self) -> int:
         return int(self.value.shape[1])
+
+    @cached_property
+    def is_categorical(self) -> NDArray[np.bool_]:
+        """Whether each split tests a category, (splits,)."""
+        return np.diff(self.first_category) > 0
 
     @cached_property
     def first_connection(self) -> NDArray[np.int64]:

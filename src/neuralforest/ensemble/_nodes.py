@@ -1,7 +1,7 @@
 """Trees with child pointers, as most libraries keep them, and how they become depth-first arrays."""
 
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,7 @@ class TreeNodes(NamedTuple):
     missing_left: NDArray[np.bool_]  # (nodes,), ignored at a leaf
     value: NDArray[np.floating]  # (nodes, outputs), ignored at a split
     weight: NDArray[np.floating]  # (nodes,), training rows, ignored at a split
+    category_left: "Mapping[int, NDArray[np.bool_]] | None" = None  # by node, of splits that test a category
 
 
 class FlatTrees(NamedTuple):
@@ -85,20 +86,36 @@ def _contiguous(nodes: TreeNodes, number: int, flat: FlatTrees) -> TreeNodes:
         if column.shape != shape:
             raise InvalidEnsembleError(f"{name} of tree {number} must have shape {shape}, got {column.shape}")
         columns.append(column)
-    return TreeNodes._make(columns)
+    return TreeNodes(*columns)  # type: ignore[arg-type]
 
 
-def flatten(trees: Iterable[TreeNodes]) -> tuple[FlatTrees, NDArray[np.int64]]:
-    """Return trees depth-first, all of them end to end, and where the splits of each begin, (trees + 1,)."""
+def flatten(trees: Iterable[TreeNodes]) -> tuple[FlatTrees, NDArray[np.int64], dict[str, NDArray[Any]]]:
+    """Return trees depth-first, all of them end to end, the first split of each, (trees + 1,), and categories."""
     trees = list(trees)
     if not trees:
         raise InvalidEnsembleError("an ensemble needs at least one tree, got none")
     flat = _room_for(trees)
-    first_split = np.zeros(len(trees) + 1, np.int64)
+    first_split, node_of_split = np.zeros(len(trees) + 1, np.int64), np.zeros(len(flat.feature), np.int64)
     for number, nodes in enumerate(trees):
         start = first_split[number]  # leaves are one more in every tree before, hence start + number
-        status, n_splits = topology.append_tree(_contiguous(nodes, number, flat), flat, start, start + number)
+        contiguous = _contiguous(nodes, number, flat)
+        status, n_splits = topology.append_tree(contiguous, flat, node_of_split, start, start + number)
         if status != topology.OK:
             raise InvalidEnsembleError(f"tree {number} is not a tree: {_POINTER_ERRORS[status]}")
         first_split[number + 1] = start + n_splits
-    return flat.filled(first_split[-1], first_split[-1] + len(trees)), first_split
+    categories = _category_lists(trees, first_split, node_of_split)
+    return flat.filled(first_split[-1], first_split[-1] + len(trees)), first_split, categories
+
+
+def _category_lists(
+    trees: Sequence[TreeNodes], first_split: NDArray[np.int64], node_of_split: NDArray[np.int64]
+) -> dict[str, NDArray[Any]]:
+    """Return the categories of the splits as a `TreeEnsemble` holds them; empty where no split tests a category."""
+    if not any(nodes.category_left for nodes in trees):
+        return {}
+    lists: list[NDArray[np.bool_]] = [np.zeros(0, np.bool_)] * int(first_split[-1])
+    for nodes, first, last in zip(trees, first_split[:-1], first_split[1:], strict=True):
+        for split in range(first, last) if nodes.category_left else ():
+            lists[split] = (nodes.category_left or {}).get(int(node_of_split[split]), lists[split])
+    sizes = np.array([len(each) for each in lists], np.int64)
+    return {"first_category": np.concatenate([[0], np.cumsum(sizes)]), "category_left": np.concatenate(lists)}

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri
 
 from neuralforest import _parallel
 from neuralforest._kernels.network import evaluate
@@ -15,21 +16,35 @@ from neuralforest.network.structure import build_scratch
 if TYPE_CHECKING:
     from neuralforest.network.forest_network import ForestNetwork
 
+_PROBABILITIES = (1e-300, 1 - 1e-16)  # whose normal quantiles are finite
 _WORTH_A_THREAD = 200_000  # pairs of row and tree below which a second thread costs more than it gains
 
 
 def node_records(e: TreeEnsemble) -> NDArray[np.void]:
     """Return the splits as the traversal takes them."""
     nodes = np.empty(e.n_splits, traverse.NODE)
-    nodes["threshold"], nodes["middle"] = e.threshold, e.middle
+    nodes["threshold"], nodes["middle"] = np.where(e.is_categorical, np.nan, e.threshold), e.middle
     nodes["feature"] = np.where(e.missing_left, e.feature, ~e.feature)
     return nodes
+
+
+def category_lists(e: TreeEnsemble) -> traverse.CategoryLists | None:
+    """Return the categories of the splits as the traversal takes them."""
+    return traverse.CategoryLists(e.first_category.copy(), e.category_left.copy()) if len(e.category_left) else None
 
 
 def raw_predictions(
     network: "ForestNetwork", X: NDArray[np.floating], subnetworks: NDArray[np.int64], n_jobs: int | None = 1
 ) -> NDArray[np.float64]:
-    """Return the raw predictions of some subnetworks together, without base models; X as the trees compare it."""
+    """Return the raw predictions of some subnetworks together, without base models; X as the trees compare it.
+
+    Groups are averaged: their raw predictions, or for a probit their probabilities.
+    """
+    first_tree = network.subnetworks.first_tree[subnetworks]
+    group = np.searchsorted(network.ensemble.groups, first_tree, side="right")
+    if network.link == "probit" and len(np.unique(group)) > 1:
+        parts = [raw_predictions(network, X, subnetworks[group == each], n_jobs) for each in np.unique(group)]
+        return np.asarray(ndtri(np.clip(np.mean([ndtr(part) for part in parts], axis=0), *_PROBABILITIES)))
     out = np.zeros((len(X), network.n_outputs))
     threads = min(_parallel.effective_n_jobs(n_jobs), 1 + len(X) * network.ensemble.n_trees // _WORTH_A_THREAD)
     with _parallel.team(threads) as run:
@@ -47,7 +62,7 @@ def _add(
     e, soft, n_trees = network.ensemble, network.soft, network.subnetworks.n_trees[:, None]
     hard = network.hard[subnetworks]
     trees = np.flatnonzero(np.isin(network.subnetworks.of_tree, subnetworks[hard]))
-    traverse.add_leaf_values(network.nodes, e.first_split, e.first_leaf, e.value, trees, X, out)
+    traverse.add_leaf_values(network.nodes, network.category_lists, e.first_split, e.first_leaf, e.value, trees, X, out)
     if soft is not None and not hard.all():
         weight = n_trees if e.aggregation == "mean" else np.ones_like(n_trees)
         evaluate.add_predictions(

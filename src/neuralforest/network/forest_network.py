@@ -12,7 +12,7 @@ from neuralforest._kernels.network.arguments import SOFTMAX, Structure
 from neuralforest._kernels.trees import traverse
 from neuralforest.ensemble import TreeEnsemble
 from neuralforest.exceptions import InvalidParameterError
-from neuralforest.network.evaluation import node_records, raw_predictions
+from neuralforest.network.evaluation import category_lists, node_records, raw_predictions
 from neuralforest.network.importance import own_importances
 from neuralforest.network.inputs import validated_rows
 from neuralforest.network.layers import Layers, subnetwork_layers, tree_layers
@@ -22,7 +22,7 @@ from neuralforest.network.stacking import StackedModel, check_base_models
 from neuralforest.network.structure import Connectivity, build_structure, count_parameters
 from neuralforest.network.subnetworks import Subnetworks, Training, one_per_tree
 
-_DERIVED = ("structure", "layout", "subnetworks", "nodes")  # from the trees and their partition alone
+_DERIVED = ("structure", "layout", "subnetworks", "nodes", "category_lists")  # from the trees and their partition alone
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -160,6 +160,11 @@ class ForestNetwork:
         """The splits as the traversal of trees takes them."""
         return node_records(self.ensemble)
 
+    @cached_property
+    def category_lists(self) -> traverse.CategoryLists | None:
+        """The categories of the splits as the traversal of trees takes them."""
+        return category_lists(self.ensemble)
+
     def soften(
         self,
         contrast: tuple[float, float] = (100.0, 1.0),
@@ -266,7 +271,8 @@ class ForestNetwork:
     def apply_checked(self, X: NDArray[np.floating]) -> NDArray[np.int32]:
         """Return what `apply` does, for rows of `check_X`."""
         leaves = np.empty((len(X), self.ensemble.n_trees), np.int32)
-        traverse.leaves_of_rows(self.nodes, self.ensemble.first_split, self.ensemble.first_leaf, X, leaves)
+        e = self.ensemble
+        traverse.leaves_of_rows(self.nodes, self.category_lists, e.first_split, e.first_leaf, X, leaves)
         return leaves
 
     def output(self, X: ArrayLike, n_jobs: int | None = None) -> NDArray[np.float64]:

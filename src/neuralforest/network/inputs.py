@@ -20,7 +20,19 @@ def validated_rows(e: TreeEnsemble, X: ArrayLike) -> NDArray[np.floating]:
         raise InvalidParameterError(
             f"X must have the {e.n_features} features that the network was made for, got {rows.shape[1]}"
         )
-    return np.asarray(rows) if rows.flags.writeable else np.array(rows)  # read-only types compile kernels anew
+    rows = np.asarray(rows) if rows.flags.writeable else np.array(rows)  # read-only types compile kernels anew
+    return _with_missing(e, rows)
+
+
+def _with_missing(e: TreeEnsemble, rows: NDArray[np.floating]) -> NDArray[np.floating]:
+    """Return rows with NaN for numbers that mean a missing value to the source of the trees."""
+    low, high = e.missing_range.T
+    for feature in np.flatnonzero(low <= high):
+        missing = (rows[:, feature] >= low[feature]) & (rows[:, feature] <= high[feature])
+        if missing.any():
+            rows = rows.copy()
+            rows[missing, feature] = np.nan
+    return rows
 
 
 def cast_rows(e: TreeEnsemble, X: Any) -> NDArray[np.floating]:
@@ -30,4 +42,4 @@ def cast_rows(e: TreeEnsemble, X: Any) -> NDArray[np.floating]:
         cast = np.ascontiguousarray(rows, e.compare_dtype)
     if cast.dtype != rows.dtype and np.isinf(cast).any():
         raise ValueError(f"Input X contains infinity or a value too large for {cast.dtype!r}.")
-    return cast if cast.flags.writeable else cast.copy()
+    return _with_missing(e, cast if cast.flags.writeable else cast.copy())

@@ -25,7 +25,7 @@ def _status(nodes, node, seen, n_splits):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def append_tree(nodes, flat, first_split, first_leaf):  # type: ignore[no-untyped-def]
+def append_tree(nodes, flat, node_of_split, first_split, first_leaf):  # type: ignore[no-untyped-def]
     """Write one tree depth-first, left before right, behind the trees that `flat` holds already.
 
     Parameters
@@ -34,6 +34,8 @@ def append_tree(nodes, flat, first_split, first_leaf):  # type: ignore[no-untype
         Contiguous arrays; child pointers are int64, negative at a leaf. Node 0 is the root.
     flat : FlatTrees
         Preallocated; a tree of n nodes takes at most (n - 1) // 2 splits and (n + 1) // 2 leaves.
+    node_of_split : int64 array (splits,)
+        Filled beside `flat`.
     first_split, first_leaf : int
         The first unused split and leaf of `flat`.
 
@@ -63,6 +65,7 @@ def append_tree(nodes, flat, first_split, first_leaf):  # type: ignore[no-untype
         else:
             flat.feature[k], flat.threshold[k] = nodes.feature[node], nodes.threshold[node]
             flat.missing_left[k] = nodes.missing_left[node]
+            node_of_split[k] = node
             stack[size, 0], stack[size, 1] = nodes.right[node], k
             stack[size + 1, 0], stack[size + 1, 1] = nodes.left[node], -1
             size, k = size + 2, k + 1

@@ -1,12 +1,22 @@
 """Traversal of trees from the root to a leaf: the hard network, evaluated efficiently."""
 
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from neuralforest._kernels.jit import kernel, part
 
 NODE = np.dtype([("threshold", np.float64), ("feature", np.int32), ("middle", np.int32)])
 """A split in sixteen bytes, so that a step down the tree touches one cache line. A feature whose missing values go
-right is stored as its bitwise complement."""
+right is stored as its bitwise complement. A categorical split has NaN as its threshold."""
+
+
+class CategoryLists(NamedTuple):
+    """The categories of the splits; see `TreeEnsemble`. None in their place where no split tests a category."""
+
+    first: NDArray[np.int64]  # (splits + 1,)
+    left: NDArray[np.bool_]
 
 _BATCH = 16384  # rows that pass through a tree before the next tree: tree and rows stay in the cache
 _UNROLL = 8  # rows that descend together, which hides the latency of memory
@@ -14,12 +24,31 @@ _UNROLL = 8  # rows that descend together, which hides the latency of memory
 
 @part
 def goes_left(x, threshold, missing_left):  # type: ignore[no-untyped-def]
-    """Return whether a raw value goes left: in traversal, and in growing. Another kind of split would branch here."""
+    """Return whether a number goes left: in traversal, and in growing."""
     return (x <= threshold) | (missing_left & (x != x))
 
 
 @part
-def _descend(nodes, root, n_leaves, X, start, stop, at, begin, end):  # type: ignore[no-untyped-def]
+def _category_goes_left(x, lists, split, missing_left):  # type: ignore[no-untyped-def]
+    """Return whether a category goes left at a split."""
+    first, last = lists.first[split], lists.first[split + 1] - 1
+    if x != x:
+        return missing_left
+    return lists.left[first + np.int64(x) if (x >= 0) & (x < last - first) else last]
+
+
+@part
+def _step(x, node, lists, split, missing_left):  # type: ignore[no-untyped-def]
+    """Return whether a value goes left at a split of any kind; without categories, no branch: half is mispredicted."""
+    left = goes_left(x, node["threshold"], missing_left)
+    if lists is not None:
+        if node["threshold"] != node["threshold"]:
+            left = _category_goes_left(x, lists, split, missing_left)
+    return left
+
+
+@part
+def _descend(nodes, lists, root, n_leaves, X, start, stop, at, begin, end):  # type: ignore[no-untyped-def]
     """Leave in `begin` the leaves of rows start to stop - 1 (at most _UNROLL), counted inside the tree."""
     n = stop - start
     for j in range(n):
@@ -35,7 +64,7 @@ def _descend(nodes, root, n_leaves, X, start, stop, at, begin, end):  # type: ig
                 middle, feature = np.int64(node["middle"]), node["feature"]
                 missing_left = feature >= 0
                 x = X[start + j, feature if missing_left else ~feature]
-                left = goes_left(x, node["threshold"], missing_left)  # no branch: half would be mispredicted
+                left = _step(x, node, lists, k, missing_left)
                 at[j] = k + 1 if left else k + middle - b
                 begin[j] = b if left else middle
                 end[j] = middle if left else e
@@ -43,20 +72,20 @@ def _descend(nodes, root, n_leaves, X, start, stop, at, begin, end):  # type: ig
 
 
 @kernel
-def leaves_of_rows(nodes, first_split, first_leaf, X, leaves):  # type: ignore[no-untyped-def]
+def leaves_of_rows(nodes, lists, first_split, first_leaf, X, leaves):  # type: ignore[no-untyped-def]
     """Fill `leaves` (rows, trees) with the leaf of each row, counted inside its tree."""
     at, begin, end = np.empty(_UNROLL, np.int64), np.empty(_UNROLL, np.int64), np.empty(_UNROLL, np.int64)
     for tree in range(len(first_split) - 1):
         n_leaves = first_leaf[tree + 1] - first_leaf[tree]
         for start in range(0, len(X), _UNROLL):
             stop = min(start + _UNROLL, len(X))
-            _descend(nodes, first_split[tree], n_leaves, X, start, stop, at, begin, end)
+            _descend(nodes, lists, first_split[tree], n_leaves, X, start, stop, at, begin, end)
             for i in range(start, stop):
                 leaves[i, tree] = begin[i - start]
 
 
 @kernel
-def add_leaf_values(nodes, first_split, first_leaf, value, trees, X, out):  # type: ignore[no-untyped-def]
+def add_leaf_values(nodes, lists, first_split, first_leaf, value, trees, X, out):  # type: ignore[no-untyped-def]
     """Add the values of the given trees to `out` (rows, outputs), tree by tree in the given order."""
     at, begin, end = np.empty(_UNROLL, np.int64), np.empty(_UNROLL, np.int64), np.empty(_UNROLL, np.int64)
     for batch in range(0, len(X), _BATCH):
@@ -65,7 +94,7 @@ def add_leaf_values(nodes, first_split, first_leaf, value, trees, X, out):  # ty
             first = first_leaf[tree]
             for start in range(batch, batch_end, _UNROLL):
                 stop = min(start + _UNROLL, batch_end)
-                _descend(nodes, first_split[tree], first_leaf[tree + 1] - first, X, start, stop, at, begin, end)
+                _descend(nodes, lists, first_split[tree], first_leaf[tree + 1] - first, X, start, stop, at, begin, end)
                 for i in range(start, stop):
                     for o in range(value.shape[1]):
                         out[i, o] += value[first + begin[i - start], o]
