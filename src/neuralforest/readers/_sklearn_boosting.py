@@ -54,24 +54,51 @@ def read_hist_gradient_boosting(model: Any) -> TreeEnsemble:
     """Read a HistGradientBoosting model: baseline + values, which hold the learning rate already."""
     shared = shared_attributes(model)
     link, factor = _link_of(model)
-    if model.is_categorical_ is not None:
-        raise unsupported(
-            model,
-            f"it treats {np.count_nonzero(model.is_categorical_)} features as categories, whose splits are sets",
-            "splits at a threshold; encode categories as numbers and fit with categorical_features=None",
-        )
     if is_classifier(model) and len(model.classes_) < 2:
         raise unsupported(model, "it was fitted on one class", "classifiers of two or more classes")
+
+    features, categories = _preprocessed(model)
+    sizes = np.array([0 if each is None else len(each) for each in categories or [None] * len(features)])
 
     def trees() -> Iterator[TreeNodes]:
         for stage in model._predictors:
             for score, predictor in enumerate(stage):
-                yield _nodes_of_predictor(predictor.nodes, factor, score, len(stage))
+                nodes = _nodes_of_predictor(predictor.nodes, factor, score, len(stage))
+                nodes = nodes._replace(feature=features[nodes.feature])
+                yield nodes._replace(category_left=_category_lists(predictor, sizes[nodes.feature]))
 
     base_score = factor * np.ravel(model._baseline_prediction)
     return TreeEnsemble.from_nodes(
-        trees(), **shared, aggregation="sum", base_score=base_score, link=link, compare_dtype="float64"
+        trees(),
+        **shared,
+        aggregation="sum",
+        base_score=base_score,
+        link=link,
+        compare_dtype="float64",
+        categories=categories,
     )
+
+
+def _preprocessed(model: Any) -> tuple[NDArray[np.int64], tuple[NDArray[Any] | None, ...] | None]:
+    """Return the feature of each preprocessed column, categories first, and the categories of each feature."""
+    if model.is_categorical_ is None:
+        return np.arange(model.n_features_in_), None
+    categorical = np.flatnonzero(model.is_categorical_)
+    categories: list[NDArray[Any] | None] = [None] * model.n_features_in_
+    encoder = model._preprocessor.named_transformers_["encoder"]
+    for feature, labels in zip(categorical, encoder.categories_, strict=True):
+        categories[feature] = labels[[label == label for label in labels]]  # without NaN, a missing value
+    return np.concatenate([categorical, np.flatnonzero(~model.is_categorical_)]), tuple(categories)
+
+
+def _category_lists(predictor: Any, n_categories: NDArray[np.int64]) -> dict[int, NDArray[np.bool_]]:
+    """Return the categories of each categorical node; others are treated as missing."""
+    lists = {}
+    for node in np.flatnonzero(predictor.nodes["is_categorical"].astype(np.bool_) & ~predictor.nodes["is_leaf"].astype(np.bool_)):
+        words = predictor.raw_left_cat_bitsets[predictor.nodes["bitset_idx"][node]].astype("<u4")
+        left = np.unpackbits(words.view(np.uint8), bitorder="little")[: n_categories[node]].astype(np.bool_)
+        lists[int(node)] = np.append(left, bool(predictor.nodes["missing_go_to_left"][node]))
+    return lists
 
 
 def _nodes_of_predictor(nodes: NDArray[np.void], factor: float, score: int, n_scores: int) -> TreeNodes:

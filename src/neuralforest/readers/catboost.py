@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from neuralforest.ensemble import Link, TreeEnsemble, TreeNodes
 from neuralforest.readers._refusal import not_fitted, unsupported
+from neuralforest.readers.check import decoded
 
 ROUNDING = 1e-12
 """How far predictions may differ, relative to the largest score."""
@@ -65,11 +66,15 @@ def read_file(path: str) -> TreeEnsemble:
     return read_catboost(catboost.CatBoost().load_model(path))
 
 
-def output(model: Any, X: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the model's own predictions, probabilities of classes, for rows of numbers."""
+def output(model: Any, X: NDArray[np.float64], ensemble: TreeEnsemble) -> NDArray[np.float64]:
+    """Return the model's own predictions, probabilities of classes, for rows of numbers and codes of categories."""
+    rows = decoded(ensemble, X)
+    for name, labels in zip(model.feature_names_, ensemble.categories or (), strict=False):
+        if labels is not None:
+            rows[name] = rows[name].fillna("a missing category")
     link = _LINKS[model.get_all_params()["loss_function"].partition(":")[0]]
     kind = {"logit": "Probability", "softmax": "Probability", "log": "Exponent"}.get(link, "RawFormulaVal")
-    return np.asarray(catboost.CatBoost.predict(model, X, prediction_type=kind, thread_count=1))
+    return np.asarray(catboost.CatBoost.predict(model, rows, prediction_type=kind, thread_count=1))
 
 
 def _content(model: Any, X: Any) -> dict[str, Any]:

@@ -24,7 +24,7 @@ def check_rows(ensemble: TreeEnsemble, n_rows: int = 16, missing: bool = False) 
     ensemble : TreeEnsemble
     n_rows : int
     missing : bool
-        Whether every other row misses the value that its split asks for, and some more; see `accepts_missing`.
+        Whether every other row lacks the value that its split asks for, and some more.
 
     Returns
     -------
@@ -44,6 +44,8 @@ def check_rows(ensemble: TreeEnsemble, n_rows: int = 16, missing: bool = False) 
     """
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n_rows, ensemble.n_features))  # stays where no split looks
+    for feature in np.unique(ensemble.feature[ensemble.is_categorical]):
+        X[:, feature] = 0.0
     for number, row in enumerate(X if ensemble.n_splits else X[:0]):
         split = int(rng.integers(ensemble.n_splits))
         _walk_to(ensemble, split, row, above=number % 4 >= 2)
@@ -68,20 +70,41 @@ def _walk_to(ensemble: TreeEnsemble, split: int, row: NDArray[np.float64], above
     on = np.where(on > threshold, np.nextafter(on, dtype.type(-np.inf)), on)  # the last number that goes left
     with np.errstate(over="ignore"):  # at a threshold of +inf nothing is above
         value = np.where(to_left, on, np.clip(np.nextafter(on, dtype.type(np.inf)), None, finite.max))
+    for at in np.flatnonzero(ensemble.is_categorical[path]):
+        entries = ensemble.category_left[slice(*ensemble.first_category[path[at] : path[at] + 2])]
+        value[at] = np.flatnonzero(entries == to_left[at])[0] if (entries == to_left[at]).any() else 0
     row[ensemble.feature[path]] = value  # the last split on a feature is the one that confines it most
 
 
-def accepts_missing(model: Any, n_features: int) -> bool:
-    """Return whether the model predicts rows with NaN, by asking it for one."""
-    try:
-        source_output(model, np.full((1, n_features), np.nan))
-    except ValueError:
-        return False
-    return True
+def decoded(ensemble: TreeEnsemble, X: NDArray[np.float64]) -> Any:
+    """Return rows as the source takes them: a data frame with labels in place of codes, if it has categories.
+
+    A code beyond the categories becomes a label that the source has never seen. Missing categories become NaN.
+    """
+    if ensemble.categories is None:
+        return X
+    import pandas
+
+    names = ensemble.feature_names or range(ensemble.n_features)
+    return pandas.DataFrame(
+        {
+            name: X[:, feature] if labels is None else _labels_of(labels, X[:, feature])
+            for feature, (name, labels) in enumerate(zip(names, ensemble.categories, strict=True))
+        }
+    )
 
 
-def source_output(model: Any, X: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return what the model itself says: probabilities of classes for a classifier, predictions for a regressor.
+def _labels_of(labels: NDArray[Any], codes: NDArray[np.float64]) -> NDArray[Any]:
+    if labels.dtype.kind in "biuf":
+        table = np.append(labels.astype(np.float64), [labels.astype(np.float64).max(initial=0) + 1, np.nan])
+    else:
+        table = np.array([*labels, "a category that was never seen", np.nan], object)
+    code = np.where(np.isnan(codes), len(labels) + 1, np.clip(codes, -1, len(labels))).astype(np.int64)
+    return np.asarray(table[np.where(code < 0, len(labels), code)])
+
+
+def source_output(model: Any, X: NDArray[np.float64], ensemble: TreeEnsemble | None = None) -> NDArray[np.float64]:
+    """Return the model's own predictions: probabilities of classes for a classifier, predictions for a regressor.
 
     Runs in this thread whatever the model's `n_jobs`: a few rows are not worth starting processes, and the order of
     summation stays that of the trees.
@@ -89,4 +112,4 @@ def source_output(model: Any, X: NDArray[np.float64]) -> NDArray[np.float64]:
     predict = model.predict_proba if hasattr(model, "predict_proba") else model.predict
     with warnings.catch_warnings(), joblib.parallel_config("sequential"):
         warnings.filterwarnings("ignore", message="X does not have valid feature names", category=UserWarning)
-        return np.asarray(predict(X), np.float64)
+        return np.asarray(predict(X if ensemble is None else decoded(ensemble, X)), np.float64)

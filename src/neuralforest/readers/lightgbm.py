@@ -55,7 +55,7 @@ def read_file(path: str) -> TreeEnsemble:
     return _ensemble("the file", text, None)
 
 
-def output(model: Any, X: NDArray[np.float64]) -> NDArray[np.float64]:
+def output(model: Any, X: NDArray[np.float64], ensemble: TreeEnsemble) -> NDArray[np.float64]:
     """Return the model's own predictions, probabilities of classes, for rows of numbers and codes of categories."""
     booster = getattr(model, "booster_", model)
     prediction = np.asarray(booster.predict(X, validate_features=False))

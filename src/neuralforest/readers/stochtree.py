@@ -11,12 +11,14 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas
 import stochtree
 from numpy.typing import NDArray
 
 from neuralforest.ensemble import TreeEnsemble, TreeNodes
 from neuralforest.exceptions import InvalidParameterError
 from neuralforest.readers._refusal import not_fitted, unsupported
+from neuralforest.readers.check import decoded
 
 ROUNDING = 1e-9
 """How far predictions may differ, relative to the largest score: a mean over draws is a mean of sums."""
@@ -51,14 +53,30 @@ def read_bart(model: Any, draws: int | Sequence[int] | None = None) -> TreeEnsem
     )
 
 
-def output(model: Any, X: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the mean over all draws of the model's own predictions, for rows of numbers."""
+def output(model: Any, X: NDArray[np.float64], ensemble: TreeEnsemble) -> NDArray[np.float64]:
+    """Return the mean over all draws of the model's own predictions, for rows of numbers and codes of categories."""
     is_probit = model.outcome_model.link == "probit"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         scale = "probability" if is_probit else "linear"
-        prediction = np.asarray(model.predict(np.array(X), type="mean", terms="y_hat", scale=scale))
+        prediction = np.asarray(model.predict(_rows(model, X, ensemble), type="mean", terms="y_hat", scale=scale))
     return np.column_stack([1 - prediction, prediction]) if is_probit else prediction
+
+
+def _rows(model: Any, X: NDArray[np.float64], ensemble: TreeEnsemble) -> Any:
+    """Return rows as the model takes them; its preprocessor refuses missing and unknown categories."""
+    if ensemble.categories is None:
+        return np.array(X)  # a copy: memory must be writable
+    rows = decoded(ensemble, X)
+    for feature, labels in enumerate(ensemble.categories):
+        if labels is not None:
+            if not rows.iloc[:, feature].isin(labels).all():
+                raise ValueError(f"column {feature} must hold {list(labels)} only")
+            ordered = model._covariate_preprocessor._ordinal_feature_index[feature] >= 0
+            rows.isetitem(feature, pandas.Categorical(rows.iloc[:, feature], categories=labels, ordered=ordered))
+        elif model._covariate_preprocessor._original_feature_types[feature] == "boolean":
+            rows.isetitem(feature, rows.iloc[:, feature] > 0)
+    return rows
 
 
 def _chosen(draws: int | Sequence[int] | None, n_draws: int) -> list[int]:

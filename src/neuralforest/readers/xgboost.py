@@ -53,7 +53,7 @@ def read_file(path: str) -> TreeEnsemble:
     return read_xgboost(xgboost.Booster(model_file=path))
 
 
-def output(model: Any, X: NDArray[np.float64]) -> NDArray[np.float64]:
+def output(model: Any, X: NDArray[np.float64], ensemble: TreeEnsemble) -> NDArray[np.float64]:
     """Return the model's own predictions, probabilities of classes, for rows of numbers and codes of categories."""
     booster = model.get_booster() if isinstance(model, xgboost.XGBModel) else model
     types = booster.feature_types
