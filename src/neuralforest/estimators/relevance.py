@@ -54,14 +54,12 @@ def _explained(
     e, leaves = network.ensemble, network.apply_checked(data.X)
     explained, left = np.zeros(e.n_features), 0.0
     for tree in range(e.n_trees):
-        rows, weight = data.validation.of(
-            min(tree, len(data.validation.begin) - 1)
-        )  # or all trees share one subnetwork
+        own_subnetwork = min(tree, len(data.validation.begin) - 1)  # or all trees share one subnetwork
+        rows, weight = data.validation.of(own_subnetwork)
         splits, own = slice(*e.first_split[tree : tree + 2]), slice(*e.first_leaf[tree : tree + 2])
         value, leaf, y = (e.value[own] - center) / scale, leaves[rows, tree], (data.y[rows] - center) / scale
         sums = np.zeros_like(value)
         np.add.at(sums, leaf, weight[:, None] * y)
-        gains = split_gains(value, e.weight[own], e.begin[splits], e.middle[splits], e.end[splits], sums)
-        explained += np.bincount(e.feature[splits], gains, e.n_features)
+        explained += np.bincount(e.feature[splits], split_gains(e, tree, value, sums), e.n_features)
         left += float((weight * ((y - value[leaf]) ** 2).sum(axis=1)).sum())
     return np.maximum(explained, 0.0), left

@@ -91,10 +91,7 @@ class TrainingData:
 
     def scaled_y(self, network: ForestNetwork) -> NDArray[np.float64]:
         """Return the targets in the units that the network is trained in."""
-        soft = network.soft
-        if soft is None or network.classes is not None:
-            return self.y
-        return (self.y - soft.output_center) / soft.output_scale
+        return network.in_training_units(self.y)
 
     def kernel_rows(self, network: ForestNetwork) -> tuple[Rows, Rows]:
         """Return the training rows and the validation rows as the kernels take them."""
