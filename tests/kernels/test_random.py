@@ -26,6 +26,6 @@ def test_integers_and_fractions_are_uniform():
     assert len(counts) == 7
     assert ((counts - n / 7) ** 2 / (n / 7)).sum() < 22.5  # 6 degrees of freedom: exceeded once in 1,000
     fractions = np.array([uniform_of(counter) for counter in counters(n)])
-    assert 0 <= fractions.min()
+    assert fractions.min() >= 0
     assert fractions.max() < 1
     assert np.abs(np.sort(fractions) - (np.arange(n) + 0.5) / n).max() < 1.95 / np.sqrt(n)  # Kolmogorov, once in 1,000
