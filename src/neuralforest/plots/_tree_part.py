@@ -44,10 +44,6 @@ class TreePart:
         return cls(network, tree, tree_layers(network, tree), tree_nodes(e.middle[own]), e.feature[own], above)
 
     @property
-    def _subnetwork(self) -> int:
-        return self.network.subnetworks.place_of(self.tree).subnetwork
-
-    @property
     def full(self) -> bool:
         soft = self.network.soft
         return soft is not None and soft.connectivity == "full" and not is_hard(self.network, self.tree)
@@ -127,6 +123,7 @@ class TreePart:
             lines.append(f"{len(inputs)} of {n_inputs} features are drawn, those with the largest weights.")
         if n_omitted:
             lines.append(f"{n_omitted} connections with small weights are not drawn.")
-        if self.full and len(self.network.subnetworks.trees(self._subnetwork)) > 1:
+        subnetworks = self.network.subnetworks
+        if self.full and subnetworks.n_trees[subnetworks.of_tree[self.tree]] > 1:
             lines.append("Connections to units of other trees are not drawn.")
         return "\n".join(lines)
