@@ -97,6 +97,14 @@ FORGED = {
         lambda schema, _: tree_of(schema)["content"]["content"]["node_count"].update(content="9"),
         "do not have the sizes",
     ),
+    "a size that is no number": (
+        lambda schema, _: tree_of(schema)["content"]["content"]["node_count"].update(__loader__="DictNode"),
+        "it cannot be read (ValueError: a size is not a number)",
+    ),
+    "nodes that are no array": (
+        lambda schema, _: tree_of(schema)["content"]["content"]["nodes"].update(type="json"),
+        "it cannot be read (ValueError: an array is not a NumPy array)",
+    ),
     "no nodes": (
         lambda schema, _: tree_of(schema)["content"]["content"].pop("nodes"),
         "it cannot be read (KeyError: 'nodes')",
