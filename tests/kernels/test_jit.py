@@ -69,7 +69,7 @@ network = nf.convert(RandomForestRegressor(4, max_depth=4, random_state=0).fit(X
 network = network.soften((10, 1), training="joint")
 rows = SubnetworkRows.shared(np.arange(200), np.ones(200), 1)
 settings = Settings(max_epochs=3)
-state = State.start_of(network, settings)
+state = State(network, settings)
 loss = resolve_loss("auto", None, network.ensemble)
 with trainer(network, TrainingData(X, y, rows, rows), settings, loss, 1) as work:
     for state.epoch in range(3):

@@ -58,19 +58,10 @@ class SubnetworkRows:
 
 @dataclass(frozen=True, eq=False)
 class TrainingData:
-    """All rows of a fit.
+    """All rows of a fit."""
 
-    Parameters
-    ----------
-    X : array (rows, features)
-        In the units of the source, in the dtype that its trees compare in.
-    y : float64 array (rows, outputs)
-        Targets in their own units; for classes one column each of 0 and 1, for a log-odds one column.
-    fit, validation : SubnetworkRows
-    """
-
-    X: NDArray[np.floating]
-    y: NDArray[np.float64]
+    X: NDArray[np.floating]  # (rows, features) in the units of the source, in the dtype that its trees compare in
+    y: NDArray[np.float64]  # (rows, outputs) in their own units; a column of 0 and 1 per class, or one for a log-odds
     fit: SubnetworkRows
     validation: SubnetworkRows
 
