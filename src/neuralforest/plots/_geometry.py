@@ -41,14 +41,7 @@ class Nodes:
 
 
 def tree_nodes(middle: Sequence[int] | NDArray[np.integer]) -> Nodes:
-    """Return the nodes of a tree from the first right leaf of each of its splits.
-
-    Examples
-    --------
-    >>> nodes = tree_nodes([1, 2])  # the second split is the right child of the first
-    >>> nodes.split, nodes.parent
-    (array([ 0, -1,  1, -1, -1]), array([-1,  0,  0,  2,  2]))
-    """
+    """Return the nodes of a tree from the first right leaf of each of its splits."""
     rows: list[tuple[int, int, int, int, int]] = []
     waiting = [(0, 0, len(middle) + 1, -1, 0)]
     while waiting:

@@ -14,6 +14,7 @@ from neuralforest.exceptions import InvalidParameterError, NotFittedError
 from neuralforest.network import ForestNetwork
 
 Estimator = NeuralForestRegressor | NeuralForestClassifier
+Names = Sequence[str] | None
 
 
 def network_of(model: Any) -> ForestNetwork:
@@ -43,7 +44,7 @@ def forest_of(network: ForestNetwork) -> ForestNetwork:
     return ForestNetwork(network.ensemble)
 
 
-def feature_names(model: Any, names: Sequence[str] | None = None, X: Any = None) -> tuple[str, ...]:
+def feature_names(model: Any, names: Names = None, X: Any = None) -> tuple[str, ...]:
     """Return a name for every feature: those given, those of the model, the columns of X, or numbers."""
     n = network_of(model).n_features
     if names is not None:

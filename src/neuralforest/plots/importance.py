@@ -1,6 +1,5 @@
 """Feature importances of the forest and of the trained model, side by side."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -10,6 +9,7 @@ from numpy.typing import NDArray
 from neuralforest.exceptions import InvalidParameterError
 from neuralforest.network import feature_importances
 from neuralforest.plots import arguments, style
+from neuralforest.plots.arguments import Names
 from neuralforest.plots.text import short
 
 
@@ -56,13 +56,7 @@ class ImportanceDisplay:
 
     @classmethod
     def from_estimator(
-        cls,
-        estimator: Any,
-        *,
-        feature_names: Sequence[str] | None = None,
-        max_features: int = 15,
-        ax: Any = None,
-        draw: bool = True,
+        cls, estimator: Any, *, feature_names: Names = None, max_features: int = 15, ax: Any = None, draw: bool = True
     ) -> Self:
         """Compute and draw the importances.
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from neuralforest.exceptions import InvalidParameterError
 from neuralforest.plots import arguments, style
 from neuralforest.plots._geometry import NetworkLayout, Size, network_layout
-from neuralforest.plots._tree_layers import TreeLayers, activations
+from neuralforest.plots._tree_layers import TreeLayers
 from neuralforest.plots._tree_part import Connections, TreePart
 
 _HEADER = 0.75  # inches
@@ -122,20 +122,13 @@ class NetworkDisplay:
                 "max_leaves and max_inputs must be at least 1 and weakest from 0 to below 1, got "
                 f"{max_leaves}, {max_inputs} and {weakest}"
             )
-        part, title, path, leaf = TreePart.of(network, tree), f"Tree {tree} as a network", None, None
         if row is not None:
-            rows = arguments.rows_of(estimator, np.asarray(row, np.float64).reshape(1, -1))
-            active = activations(network, tree, rows[0]).leaves
-            leaf = int(active.argmax())
-            path = np.flatnonzero(part.above[leaf])
-            title += _path_title(part, leaf, active)
-        leaves = part.most_visited(max_leaves, leaf)
-        splits = np.flatnonzero(part.above[leaves].any(axis=0))
-        inputs = part.strongest_inputs(splits, path, max_inputs, weakest)
-        connections, n_omitted = part.connections(inputs, splits, leaves, chosen.column, weakest)
-        labels = part.labels(inputs, splits, leaves, names, chosen)
-        note = part.note(inputs, splits, leaves, n_omitted)
-        display = cls(part.layers, inputs, splits, leaves, connections, labels, path, leaf, title, note)
+            row = arguments.rows_of(estimator, np.asarray(row, np.float64).reshape(1, -1))[0]
+        part = TreePart(network, tree, row, max_leaves, max_inputs, weakest)
+        connections, n_omitted = part.connections(chosen.column)
+        units = part.inputs, part.splits, part.leaves
+        labels, note = part.labels(names, chosen), part.note(n_omitted)
+        display = cls(part.layers, *units, connections, labels, part.path, part.leaf, part.title, note)
         return display.plot(ax) if draw else display
 
     @property
@@ -202,11 +195,3 @@ class NetworkDisplay:
             boxes.append(canvas.box(at.x[column], y, at.sizes[column], colour, is_round=column != 2, **edge))
             canvas.write(at.x[column], y, text)
         return boxes
-
-
-def _path_title(part: TreePart, leaf: int, active: NDArray[np.float64]) -> str:
-    """Return the end of the title: the leaf of the row."""
-    node = part.nodes.of_leaf[leaf]
-    if (np.abs(active) == 1).all():
-        return f": the row falls into leaf {node}"
-    return f": leaf {node} is most active for the row ({50 * (1 + active[leaf]):.0f}%)"

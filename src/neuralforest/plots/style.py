@@ -26,22 +26,13 @@ _LINE = 1.35  # line height, in font sizes
 _SETTINGS = {
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans", "Verdana", "Arial", "sans-serif"],
-    "font.size": 10.0,
     "axes.titlesize": 11.0,
     "axes.titlelocation": "left",
-    "axes.labelsize": 10.0,
-    "axes.labelcolor": INK,
     "axes.edgecolor": QUIET,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "xtick.labelsize": 9.0,
-    "ytick.labelsize": 9.0,
-    "xtick.color": INK,
-    "ytick.color": INK,
-    "legend.fontsize": 9.0,
-    "legend.frameon": False,
-    "text.color": INK,
-    "text.usetex": False,
+    **dict.fromkeys(("font.size", "axes.labelsize"), 10.0),
+    **dict.fromkeys(("xtick.labelsize", "ytick.labelsize", "legend.fontsize"), 9.0),
+    **dict.fromkeys(("text.color", "axes.labelcolor", "xtick.color", "ytick.color"), INK),
+    **dict.fromkeys(("axes.spines.top", "axes.spines.right", "legend.frameon", "text.usetex"), False),
 }
 
 
@@ -132,8 +123,3 @@ def box_size(texts: Sequence[str], padding: float = 0.08) -> Size:
     width = max((text_width(text) for text in texts), default=0.0)
     lines = max((text.count("\n") + 1 for text in texts), default=1)
     return width + 2 * padding, lines * _LINE * FONT / 72 + padding
-
-
-def plain(text: str) -> str:
-    """Return a text without mathematics, for labels and legends of matplotlib."""
-    return text.replace("$", r"\$")

@@ -139,9 +139,9 @@ class SurfaceDisplay:
                 self._panel(*panel, low, high)
                 for panel in zip(self.axes_, (self.forest, self.model), ("forest", "model"), strict=True)
             )
-            self.axes_[0].set_ylabel(style.plain(short(self.names[1], 32)))
+            self.axes_[0].set_ylabel(short(self.names[1], 32), parse_math=False)
             bar = self.figure_.colorbar(self.surfaces_[1], ax=list(self.axes_), fraction=0.05, pad=0.02)
-            bar.set_label(style.plain(self.label))
+            bar.set_label(self.label, parse_math=False)
             bar.outline.set_visible(False)
         return self
 
@@ -151,7 +151,7 @@ class SurfaceDisplay:
         edge = {"edgecolor": "white", "linewidth": 0.5}
         ax.scatter(*self.points.T, s=9, color=style.INK, alpha=0.6, label="rows of the data", **edge)
         ax.set(xlim=(self.x[0], self.x[-1]), ylim=(self.y[0], self.y[-1]), title=title)
-        ax.set_xlabel(style.plain(short(self.names[0], 32)))
+        ax.set_xlabel(short(self.names[0], 32), parse_math=False)
         ax.locator_params(nbins=5)
         return mesh
 

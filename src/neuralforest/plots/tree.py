@@ -11,7 +11,7 @@ from neuralforest.exceptions import InvalidParameterError
 from neuralforest.plots import arguments, style
 from neuralforest.plots._geometry import Nodes, Size, TreeLayout, tree_layout, tree_nodes
 from neuralforest.plots._tree_change import TreeChange, tree_change
-from neuralforest.plots.text import change, number, short
+from neuralforest.plots.text import number, short
 
 _HEADER, _ENTRY = 0.45, 0.45  # inches: above the tree, and for an entry of the legend besides its text
 _LIMIT = 5.0  # standard deviations beyond which a threshold no longer divides the rows
@@ -146,7 +146,7 @@ class TreeDisplay:
             moved = f"{name} ≤ {number(before)} → outside the data"
         else:
             reverse = ", reversed" if c.is_reversed[split] else ""
-            moved = f"{name} ≤ {number(before)} → {number(after)}{reverse}\n{change(shift)}"
+            moved = f"{name} ≤ {number(before)} → {number(after)}{reverse}\n{number(shift, 2, '+')}"
             moved += f" ({number(abs(deviations), 2)} SD)" if c.spread is not None else ""
         return moved if c.own_weight.min() == 1 else f"{moved}\n{100 * c.own_weight[split]:.0f}% own weight"
 
@@ -156,7 +156,7 @@ class TreeDisplay:
         head = f"{n_leaves} leaves, mean " if n_leaves > 1 else ""
         if self.change.is_hard:
             return head + number(before)
-        return f"{head}{number(before, 3)} → {number(after, 3)} ({change(after - before)})"
+        return f"{head}{number(before, 3)} → {number(after, 3)} ({number(after - before, 2, '+')})"
 
     def _means(self, node: int) -> list[float]:
         """Return the mean over the training rows of the leaves under a node, before and after training."""
