@@ -25,21 +25,6 @@ def relevance(
     ----------
     center, scale : arrays (outputs,)
         Of the targets, so that all of them count alike.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from neuralforest import convert
-    >>> from neuralforest.training import SubnetworkRows, TrainingData
-    >>> from sklearn.ensemble import RandomForestRegressor
-    >>> random = np.random.default_rng(0)
-    >>> X = random.uniform(size=(400, 4))
-    >>> y = X[:, 0] + 0.3 * X[:, 1] + random.normal(0, 0.1, 400)
-    >>> network = convert(RandomForestRegressor(10, max_leaf_nodes=20, random_state=0).fit(X[:200], y[:200]))
-    >>> old, new = (SubnetworkRows.shared(rows, np.ones(200), 10) for rows in np.split(np.arange(400), 2))
-    >>> data = TrainingData(X, y[:, None], old, new)
-    >>> relevance(network, data, np.array([y.mean()]), np.array([y.std()])).round(2)
-    array([0.99, 0.86, 0.25, 0.25])
     """
     explained, left = _explained(network, data, center, scale)
     total = explained + _HALF_RELEVANT * left
