@@ -1,6 +1,8 @@
 import pytest
 from threadpoolctl import threadpool_limits
 
+from small_models import at_most_boosting_rounds
+
 
 @pytest.fixture
 def one_thread():
@@ -9,9 +11,8 @@ def one_thread():
         yield
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def few_boosting_rounds():
-    """Limit gradient boosting to 200 rounds, for tests with many fits of the default estimator."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("neuralforest.base_models.gradient_boosting._MOST_TREES", 200)
+    """Limit gradient boosting to 200 rounds, in the tests that ask for it: more take longer and show nothing else."""
+    with at_most_boosting_rounds(200):
         yield

@@ -1,11 +1,14 @@
 """Estimators and data of a size that tests can afford. What tests rely on is set here, not by defaults."""
 
+import importlib
 import os
 import subprocess
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
+import pytest
 from sklearn.ensemble import (
     GradientBoostingClassifier,
     GradientBoostingRegressor,
@@ -14,6 +17,8 @@ from sklearn.ensemble import (
 )
 
 import neuralforest as nf
+from neuralforest.base_models import Task
+from neuralforest.training import SubnetworkRows, TrainingData
 
 SMALL = {
     "contrast": (3.0, 1.0),
@@ -76,7 +81,20 @@ def output(model, X):
     return model.predict_proba(X) if hasattr(model, "predict_proba") else model.predict(X)
 
 
-def says(source, X):
-    """Return the predictions or probabilities of trees, or of their network."""
-    network = source if isinstance(source, nf.ForestNetwork) else nf.convert(source)
-    return network.predict(X) if network.classes is None else network.predict_proba(X)
+def base_model_task(X, y, classifier=False, *, n_jobs=1, seed=0, n_held_out=0):
+    """Return the task of fitting base models on all rows but the last ones, which are held out."""
+    n = len(y)
+    columns = (y[:, None] == np.unique(y)).astype(float) if classifier else y[:, None]
+    rows = SubnetworkRows.shared(np.arange(n), np.ones(n), 1)
+    training, held_out = np.split(np.arange(n), [n - n_held_out])
+    data = TrainingData(X, columns, rows, rows)
+    return Task(classifier, data, y, np.ones(n), training, held_out, len(training), seed, n_jobs)
+
+
+@contextmanager
+def at_most_boosting_rounds(n_rounds):
+    """Limit gradient boosting to fewer rounds than by default."""
+    module = importlib.import_module("neuralforest.base_models.gradient_boosting")  # the package has it as a function
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "_MOST_TREES", n_rounds)
+        yield

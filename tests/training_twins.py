@@ -113,7 +113,7 @@ def train(network, data, settings, loss="auto", loss_parameter=None, **options):
 
 def run_epochs(network, data, settings, *, loss="auto", loss_parameter=None, n_jobs=1):
     """Run all epochs through the package's own trainer, without validation and guard; return the state at the end."""
-    state = State.start_of(network, settings)
+    state = State(network, settings)
     with trainer(network, data, settings, resolve_loss(loss, loss_parameter, network.ensemble), n_jobs) as work:
         while state.epoch < settings.max_epochs:
             state.training_loss[state.epoch] = work.train_epoch(state)

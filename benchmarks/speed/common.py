@@ -127,5 +127,5 @@ def epochs(
     settings = Settings(batch_size=BATCH)
     loss = resolve_loss("auto", None, ensemble)
     with trainer(network, training_data(network, n_rows), settings, loss, threads) as work:
-        state = State.start_of(network, settings)
+        state = State(network, settings)
         yield lambda: (work.train_epoch(state), None)[1]

@@ -8,13 +8,5 @@ class MissingExtraError(NeuralForestError, ImportError):
 
 
 def missing_extra(library: str, extra: str) -> MissingExtraError:
-    """Return the error for a library that an extra of this package installs.
-
-    Examples
-    --------
-    >>> raise missing_extra("torch", "torch")
-    Traceback (most recent call last):
-    neuralforest._extras.MissingExtraError: this needs torch, which is not installed: pip install
-    'neuralforest[torch]'
-    """
+    """Return the error for a library that an extra of this package installs."""
     return MissingExtraError(f"this needs {library}, which is not installed: pip install 'neuralforest[{extra}]'")

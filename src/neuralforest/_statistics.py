@@ -13,12 +13,6 @@ def center_and_spread(
     """Return mean and standard deviation of each column, over the rows of positive weight, or all, and without NaN.
 
     A column that does not vary has its size as its spread, or 1.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> center_and_spread(np.array([[1.0, 5.0], [3.0, 5.0], [9.0, 9.0]]), np.array([1.0, 1.0, 0.0]))
-    (array([2., 5.]), array([1., 5.]))
     """
     used = slice(None) if weight is None else weight > 0
     center, spread = np.zeros(columns.shape[1]), np.ones(columns.shape[1])

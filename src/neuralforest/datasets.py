@@ -34,9 +34,7 @@ def make_sines(n_samples: int, d: int = 2, noise: float = 0.01, random_state: Se
     >>> X.shape, y.shape
     ((1000, 2), (1000,))
     """
-    _check(n_samples, d, noise)
-    rng = check_random_state(random_state)
-    X = rng.uniform(size=(n_samples, d))
+    rng, X = _uniform(n_samples, d, noise, random_state)
     y = np.sin(20 * X - 10).sum(axis=1) + noise * rng.standard_normal(n_samples)
     return X, y
 
@@ -68,16 +66,17 @@ def make_additive(n_samples: int, d: int = 2, noise: float = 0.1, random_state: 
     >>> bool(abs(y).max() <= 1 + 1 / 2 + 1 / 3 + 0.1)
     True
     """
-    _check(n_samples, d, noise)
-    rng = check_random_state(random_state)
-    X = rng.uniform(size=(n_samples, d))
+    rng, X = _uniform(n_samples, d, noise, random_state)
     y = (np.sin(2 * np.pi * X) / np.arange(1, d + 1)).sum(axis=1) + noise * rng.uniform(-1, 1, size=n_samples)
     return X, y
 
 
-def _check(n_samples: int, d: int, noise: float) -> None:
+def _uniform(n_samples: int, d: int, noise: float, seed: Seed) -> tuple[np.random.RandomState, NDArray[np.float64]]:
+    """Check the arguments, and return a random generator with the first numbers that it has drawn."""
     for name, count in (("n_samples", n_samples), ("d", d)):
         if not isinstance(count, int | np.integer) or isinstance(count, bool) or count < 1:
             raise InvalidParameterError(f"{name} must be a whole number of at least 1, got {count!r}")
     if not 0 <= noise < np.inf:
         raise InvalidParameterError(f"noise must be finite and not negative, got {noise!r}")
+    rng = check_random_state(seed)
+    return rng, rng.uniform(size=(n_samples, d))

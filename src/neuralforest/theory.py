@@ -59,10 +59,6 @@ def weight_norm(W2: Any, b2: ArrayLike, W_out: ArrayLike, b_out: ArrayLike) -> f
         Of several outputs, the one with the largest sum counts: each output is an estimate of its own.
     b_out : array (outputs,) or float
 
-    Returns
-    -------
-    float
-
     Examples
     --------
     A stump with the values 1 and 3:
@@ -92,10 +88,6 @@ def bound_constant(max_abs_y: float) -> float:
     max_abs_y : float
         The largest absolute target.
 
-    Returns
-    -------
-    float
-
     Examples
     --------
     >>> from neuralforest.theory import bound_constant
@@ -117,8 +109,8 @@ def tree_norms(network: "ForestNetwork") -> NDArray[np.float64]:
 
     Returns
     -------
-    float64 array (trees,) or (1,)
-        One number a tree; one in all for a jointly trained network, whose K is the mean number of leaves of its trees.
+    float64 array (subnetworks,)
+        One number a tree, or one in all in joint training, where K is the mean number of leaves of the trees.
 
     Examples
     --------
@@ -131,13 +123,11 @@ def tree_norms(network: "ForestNetwork") -> NDArray[np.float64]:
     >>> bool((tree_norms(network) <= bound_constant(y.max())).all())
     True
     """
-    n_trees = network.ensemble.n_trees
-    joint = network.soft is not None and network.soft.training == "joint"
     norms = []
-    for subnetwork in range(1 if joint else n_trees):
+    for subnetwork, n_trees in enumerate(network.subnetworks.n_trees):
         layers = network.layers(subnetwork)
-        n_leaves = len(layers.b2) / (n_trees if joint else 1)
-        norms.append(weight_norm(layers.W2, layers.b2, layers.W_out, layers.b_out) / n_leaves)
+        norm = weight_norm(layers.W2, layers.b2, layers.W_out, layers.b_out)
+        norms.append(norm / (len(layers.b2) / n_trees))
     return np.array(norms)
 
 
@@ -152,11 +142,6 @@ def consistency_terms(n: float, n_leaves: float, gamma1: float, gamma2: float) -
         K, leaves a tree.
     gamma1, gamma2 : float
         Contrasts of the first and second hidden layer.
-
-    Returns
-    -------
-    ConsistencyTerms
-        complexity, second_layer, first_layer.
 
     Examples
     --------
@@ -189,11 +174,6 @@ def consistency_schedule(n: float, scale: float = 1.0) -> Schedule:
         Training rows, at least 2.
     scale : float, default=1.0
         Factor of K. Any positive constant leaves the limits as they are; a larger one suits small n.
-
-    Returns
-    -------
-    Schedule
-        n_leaves, gamma1, gamma2.
 
     Examples
     --------

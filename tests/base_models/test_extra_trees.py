@@ -1,4 +1,6 @@
-"""Deep trees beside a network: what they say is what their rows say, as much as scikit-learn's do."""
+"""Extra trees: as accurate as those of scikit-learn, and evaluated on rows that they were not grown on."""
+
+import importlib
 
 import numpy as np
 import pytest
@@ -8,13 +10,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.ensemble import BaggingClassifier, BaggingRegressor
 from sklearn.tree import ExtraTreeClassifier, ExtraTreeRegressor
 
-from neuralforest.base_models.cross_fitting import Task
-from neuralforest.estimators import deep
-from neuralforest.estimators.rows import Table
-from neuralforest.estimators.validation import Split
-from neuralforest.network import ForestNetwork
-from neuralforest.training import SubnetworkRows, TrainingData
-from small_models import says
+from small_models import base_model_task
+
+extra_trees = importlib.import_module("neuralforest.base_models.extra_trees")
 
 
 def rows(n_classes=0, n=300, missing=0.0, seed=0, noise=0.2):
@@ -26,114 +24,120 @@ def rows(n_classes=0, n=300, missing=0.0, seed=0, noise=0.2):
     return X, (np.digitize(y, np.quantile(y, np.arange(1, n_classes) / n_classes)) if n_classes else y)
 
 
-def grown(X, y, n_classes=0, seed=0, n_jobs=1, held_out=0, is_promising=lambda judged: True):
-    n = len(y)
-    part = SubnetworkRows.shared(np.arange(n), np.ones(n), 1)
-    columns = np.eye(n_classes)[y] if n_classes else y[:, None]
-    data = TrainingData(X, columns, part, part)
+def stages(X, y, n_classes=0, **options):
     labels = np.array(list("abcdef"))[y] if n_classes else y
-    table = Table(X, labels, np.ones(n), None, n - held_out)
-    split = Split(np.arange(n - held_out), np.arange(n - held_out, n))
-    return deep.extra_trees(Task(n_classes > 0, data, table, split, seed, n_jobs, is_promising))
+    return list(extra_trees.extra_trees(base_model_task(X, labels, n_classes > 0, **options)))
+
+
+def grown(X, y, n_classes=0, **options):
+    """Return the complete model."""
+    last = stages(X, y, n_classes, **options)[-1]
+    assert (last.name, last.is_complete) == ("extra_trees", True)
+    return last
 
 
 @pytest.mark.parametrize("n_classes", [0, 3])
-def test_trees_are_as_good_as_those_of_scikit_learn(n_classes):
-    """Over ten seeds that have no tree in common, so that chance is less than the difference that is allowed."""
+def test_trees_are_as_accurate_as_those_of_scikit_learn(n_classes):
+    """Over ten seeds without a common tree, so that chance is smaller than the difference that is allowed."""
     X, y = rows(n_classes, 400)
     new, truth = rows(n_classes, 1000, seed=1)
     ours, theirs = [], []
     for seed in range(10):
-        said = says(grown(X, y, n_classes, 1000 * seed).source, new)
+        prediction = grown(X, y, n_classes, seed=1000 * seed).model.prediction(new)
         tree, kind = (
             (ExtraTreeClassifier(), BaggingClassifier) if n_classes else (ExtraTreeRegressor(), BaggingRegressor)
         )
         bagged = kind(tree, 200, max_samples=0.8, bootstrap=False, random_state=seed).fit(X, y)
-        expected = bagged.predict_proba(new) if n_classes else bagged.predict(new)
-        target = np.eye(n_classes)[truth] if n_classes else truth
-        ours.append(np.mean((said - target) ** 2))
+        expected = bagged.predict_proba(new) if n_classes else bagged.predict(new)[:, None]
+        target = np.eye(n_classes)[truth] if n_classes else truth[:, None]
+        ours.append(np.mean((prediction - target) ** 2))
         theirs.append(np.mean((expected - target) ** 2))
     assert abs(np.mean(ours) / np.mean(theirs) - 1) < 0.02
 
 
 @settings(max_examples=30, deadline=None, derandomize=True)
 @given(st.integers(0, 10**6), st.sampled_from([0, 2, 4]), st.floats(0, 0.9), st.sampled_from([10, 35, 200]))
-def test_a_leaf_says_the_mean_of_its_rows_and_no_row_judges_a_tree_that_has_seen_it(seed, n_classes, missing, n):
+def test_a_leaf_holds_the_mean_of_its_rows_and_no_row_evaluates_a_tree_that_was_grown_on_it(
+    seed, n_classes, missing, n
+):
     X, y = rows(n_classes, n, missing, seed)
-    X[:, 3] = np.nan if seed % 2 else 1.0  # a column that says nothing
-    bags = list(deep._bags(np.arange(n), 0.8, 200, seed))
-    candidate = grown(X, y, n_classes, seed)
-    ensemble = candidate.source
+    X[:, 3] = np.nan if seed % 2 else 1.0  # an uninformative column
+    samples = list(extra_trees._samples(np.arange(n), 0.8, 200, seed))
+    candidate = grown(X, y, n_classes, seed=seed)
+    ensemble = candidate.model.ensemble
     assert 3 not in ensemble.feature
-    leaf = ForestNetwork(ensemble).apply(X)
+    leaf = candidate.model.apply(X)
     columns = np.eye(n_classes)[y] if n_classes else y[:, None]
-    judged = np.zeros_like(columns)
-    for tree, bag in enumerate(bags):
-        assert_array_equal(np.sort(np.concatenate(bag)), np.arange(n))
-        place = leaf[:, tree]
+    expected = np.zeros_like(columns)
+    for tree, sample in enumerate(samples):
+        assert_array_equal(np.sort(np.concatenate(sample)), np.arange(n))
+        place, training = leaf[:, tree], sample.training
         value = ensemble.value[ensemble.first_leaf[tree] : ensemble.first_leaf[tree + 1]]
         weight = ensemble.weight[ensemble.first_leaf[tree] : ensemble.first_leaf[tree + 1]]
-        assert_array_equal(np.bincount(place[bag.seen], minlength=len(weight)), weight)
-        sums = np.array([np.bincount(place[bag.seen], column, len(weight)) for column in columns[bag.seen].T]).T
+        assert_array_equal(np.bincount(place[training], minlength=len(weight)), weight)
+        sums = np.array([np.bincount(place[training], column, len(weight)) for column in columns[training].T]).T
         assert_allclose(value, sums / weight[:, None], rtol=1e-9, atol=1e-9)
-        judged[bag.unseen] += value[place[bag.unseen]] / 40
-    assert_array_equal(candidate.judged.row, np.arange(n))
-    assert_allclose(candidate.judged.output, judged, rtol=1e-9, atol=1e-9)
+        expected[sample.left_out] += value[place[sample.left_out]] / 40
+    assert_array_equal(candidate.predictions.row, np.arange(n))
+    assert_allclose(candidate.predictions.prediction, expected, rtol=1e-9, atol=1e-9)
 
 
 def test_leaves_are_pure_where_rows_differ():
     X, y = rows(n=200)
-    ensemble = grown(X, y).source
+    ensemble = grown(X, y).model.ensemble
     assert (ensemble.weight == 1).all()
-    same = grown(X, np.full(200, 3.0)).source
+    same = grown(X, np.full(200, 3.0)).model.ensemble
     assert_array_equal(same.value, np.full((same.n_trees, 1), 3.0))
 
 
-@pytest.mark.parametrize(("share", "counts"), [(0.8, {20}), (0.9, {10}), (0.95, {4, 6})])
-def test_all_rows_are_judged_by_about_as_many_trees_and_by_two_or_none_from_the_start(share, counts):
-    unseen = [bag.unseen for bag in deep._bags(np.arange(1000), share, 100, 0)]
-    assert set(np.bincount(np.concatenate(unseen))) == counts
-    assert set(np.bincount(np.concatenate(unseen[:10]), minlength=1000)) <= {0, 2}
+@pytest.mark.parametrize(("fraction", "counts"), [(0.8, {20}), (0.9, {10}), (0.95, {4, 6})])
+def test_all_rows_evaluate_about_as_many_trees_and_two_or_none_of_the_first(fraction, counts):
+    left_out = [sample.left_out for sample in extra_trees._samples(np.arange(1000), fraction, 100, 0)]
+    assert set(np.bincount(np.concatenate(left_out))) == counts
+    assert set(np.bincount(np.concatenate(left_out[:10]), minlength=1000)) <= {0, 2}
 
 
 def test_trees_do_not_depend_on_threads():
     X, y = rows(3)
     one, two = (grown(X, y, 3, n_jobs=n_jobs) for n_jobs in (1, 2))
-    assert_array_equal(one.source.threshold, two.source.threshold)
-    assert_array_equal(one.judged.output, two.judged.output)
+    assert_array_equal(one.model.ensemble.threshold, two.model.ensemble.threshold)
+    assert_array_equal(one.predictions.prediction, two.predictions.prediction)
 
 
-def test_held_out_rows_judge_all_trees():
+def test_held_out_rows_evaluate_all_trees():
     X, y = rows()
-    candidate = grown(X, y, held_out=50)
-    assert_array_equal(candidate.judged.row, np.arange(250, 300))
-    assert_allclose(candidate.judged.output[:, 0], says(candidate.source, X[250:]))
+    candidate = grown(X, y, n_held_out=50)
+    assert_array_equal(candidate.predictions.row, np.arange(250, 300))
+    assert_allclose(candidate.predictions.prediction, candidate.model.prediction(X[250:]))
 
 
-def test_what_gives_no_hope_is_given_up():
-    asked = []
-    assert grown(*rows(), is_promising=lambda judged: bool(asked.append(judged))) is None
-    assert len(asked) == 1
+def test_ten_trees_are_grown_before_all_others_and_both_are_offered_for_rejection():
+    X, y = rows()
+    first, whole, last = stages(X, y)
+    assert [each.is_complete for each in (first, whole, last)] == [False, False, True]
+    assert [each.model.ensemble.n_trees for each in (first, whole)] == [10, 200]
+    assert last.model is whole.model
+    assert_array_equal(first.model.ensemble.threshold, whole.model.ensemble[:10].threshold)
 
 
-def test_a_column_of_one_number_tells_rows_with_it_from_those_without():
+def test_a_column_of_one_number_separates_rows_with_it_from_rows_where_it_is_missing():
     X, _ = rows()
     X[:, 0] = np.where(np.arange(300) % 3 == 0, np.nan, 1.0)
     y = np.isnan(X[:, 0]).astype(float)
     candidate = grown(X[:, :1], y)
-    assert_array_equal(candidate.source.weight.reshape(-1, 2).sum(axis=1), np.full(200, 240))
-    assert_allclose(candidate.judged.output[:, 0], y, atol=1e-12)
+    assert_array_equal(candidate.model.ensemble.weight.reshape(-1, 2).sum(axis=1), np.full(200, 240))
+    assert_allclose(candidate.predictions.prediction[:, 0], y, atol=1e-12)
 
 
-def test_trees_of_more_rows_than_one_may_see_see_different_ones(monkeypatch):
-    monkeypatch.setattr(deep, "MOST_ROWS", 50)
-    bags = list(deep._bags(np.arange(1000), 0.9, 20, 0))
-    assert {len(bag.seen) for bag in bags} == {50}
-    assert len(np.unique(np.concatenate([bag.seen for bag in bags]))) > 500
-    assert not any(np.isin(bag.seen, bag.unseen).any() for bag in bags)
+def test_trees_of_many_rows_are_grown_on_different_samples(monkeypatch):
+    monkeypatch.setattr(extra_trees, "MOST_ROWS", 50)
+    samples = list(extra_trees._samples(np.arange(1000), 0.9, 20, 0))
+    assert {len(sample.training) for sample in samples} == {50}
+    assert len(np.unique(np.concatenate([sample.training for sample in samples]))) > 500
+    assert not any(np.isin(sample.training, sample.left_out).any() for sample in samples)
 
 
 @pytest.mark.parametrize("n", [1, 2, 9])
-def test_few_rows_with_others_to_judge_have_no_deep_trees(n):
+def test_few_training_rows_have_no_extra_trees(n):
     X, y = rows(n=n + 20)
-    assert grown(X, y, held_out=20) is None
+    assert stages(X, y, n_held_out=20) == []

@@ -1,5 +1,7 @@
 """Gradient boosting: the trees of scikit-learn, Newton steps, cross-fitted predictions."""
 
+import importlib
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -8,10 +10,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
 from neuralforest._kernels.trees import boosting, histogram
-from neuralforest.base_models import cross_fitting, gradient_boosting
+from neuralforest.base_models import cross_fitting
 from neuralforest.base_models.cross_fitting import Folds
 from neuralforest.network import ForestNetwork
 from small_models import base_model_task
+
+gradient_boosting = importlib.import_module("neuralforest.base_models.gradient_boosting")
 
 LOSSES = {0: "squared", 2: "logistic", 4: "softmax"}
 
@@ -37,7 +41,7 @@ def boosted(folds, n_classes, n_rounds, portions=None, left_out=None, **changes)
     binned, target = gradient_boosting._Binned.of(folds), gradient_boosting._Target.of(n_classes > 0, folds)
     left_out = (folds.left_out[0] if left_out is None else left_out).astype(np.uint32)
     training = np.setdiff1d(np.arange(len(target.y), dtype=np.uint32), left_out)
-    table = boosting.BinnedRows(binned.bins, binned.n_bins, target.y, training, left_out)
+    data = boosting.BinnedRows(binned.bins, binned.n_bins, target.y, training, left_out)
     plan = boosting.BoostingPlan(
         loss=target.loss,
         learning_rate=0.1,
@@ -49,8 +53,8 @@ def boosted(folds, n_classes, n_rounds, portions=None, left_out=None, **changes)
     )
     model = gradient_boosting._no_trees(target.initial_score, len(target.y), n_rounds, 16)
     for first, last in portions or [(0, n_rounds)]:
-        boosting.boost(table, plan._replace(**changes), model, first, last)
-    return model, table, gradient_boosting._ensemble(model, n_rounds, binned, target, folds)
+        boosting.boost(data, plan._replace(**changes), model, first, last)
+    return model, data, gradient_boosting._ensemble(model, n_rounds, binned, target, folds)
 
 
 def predicted(ensemble, X):
@@ -102,8 +106,8 @@ def test_scores_are_the_predictions_of_the_trees_for_every_row(seed, n_classes, 
     X, y = rows(n_classes, n, missing, seed)
     X[:, 3] = np.nan if seed % 2 else 1.0  # an uninformative column
     folds = in_folds(X, y, n_classes > 0, *((0.0, 1.0) if n_classes else (3.0, 2.0)))
-    model, table, ensemble = boosted(folds, n_classes, 5, seed=seed)
-    used = np.concatenate([table.training, table.left_out])
+    model, data, ensemble = boosted(folds, n_classes, 5, seed=seed)
+    used = np.concatenate([data.training_rows, data.held_out_rows])
     score = folds.center + folds.scale * model.score
     if n_classes == 2:
         score = np.hstack([1 - (second := 1 / (1 + np.exp(-score))), second])
@@ -112,21 +116,21 @@ def test_scores_are_the_predictions_of_the_trees_for_every_row(seed, n_classes, 
     assert_allclose(np.squeeze(score)[used], predicted(ensemble, X[used]), rtol=1e-9, atol=1e-12)
     assert 3 not in ensemble.feature[~np.isinf(ensemble.threshold)]
     of_tree = np.add.reduceat(ensemble.weight, ensemble.first_leaf[:-1])
-    assert (of_tree <= len(table.training)).all()
-    assert abs(of_tree.mean() / len(table.training) - 0.8) < 0.2
+    assert (of_tree <= len(data.training_rows)).all()
+    assert abs(of_tree.mean() / len(data.training_rows) - 0.8) < 0.2
 
 
 @pytest.mark.parametrize("n_classes", LOSSES, ids=LOSSES.values())
 def test_errors_are_those_of_the_rows_left_out_after_every_round(n_classes):
     X, y = rows(n_classes)
-    model, table, ensemble = boosted(in_folds(X, y, n_classes > 0), n_classes, 7)
+    model, data, ensemble = boosted(in_folds(X, y, n_classes > 0), n_classes, 7)
     n_scores = model.score.shape[1]
     for round_ in range(7):
-        prediction = predicted(ensemble[: (round_ + 1) * n_scores], X[table.left_out])
+        prediction = predicted(ensemble[: (round_ + 1) * n_scores], X[data.held_out_rows])
         if n_classes:
-            expected = -np.log(prediction[np.arange(len(prediction)), y[table.left_out] - 10]).sum()
+            expected = -np.log(prediction[np.arange(len(prediction)), y[data.held_out_rows] - 10]).sum()
         else:
-            expected = ((prediction - y[table.left_out]) ** 2).sum()
+            expected = ((prediction - y[data.held_out_rows]) ** 2).sum()
         assert model.error[round_] == pytest.approx(expected)
 
 

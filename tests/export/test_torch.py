@@ -116,7 +116,7 @@ def own_gradient(network, X, y):
     """The gradient of the mean loss over all rows, of every subnetwork alone, from a training step of the package."""
     rows = SubnetworkRows.shared(np.arange(len(X)), np.ones(len(X)), network.n_subnetworks)
     plan = Settings(max_epochs=1, batch_size=len(X))
-    state = State.start_of(network, plan)
+    state = State(network, plan)
     data = TrainingData(X, y, rows, rows)
     with trainer(network, data, plan, resolve_loss("auto", None, network.ensemble), 1) as work:
         work.train_epoch(state)

@@ -58,7 +58,7 @@ def test_tanh_is_odd_and_zero_at_zero():
     assert evaluate([0.0])[0] == 0
 
 
-def test_tanh_keeps_what_is_missing_and_takes_infinity():
+def test_tanh_keeps_nan_and_takes_infinity():
     np.testing.assert_array_equal(evaluate([np.nan, np.inf, -np.inf, 0.0]), [np.nan, 1, -1, 0])
 
 

@@ -1,11 +1,11 @@
-"""Adam and the projection onto the theory's bound."""
+"""Adam and the projection onto the weight bound of the theory."""
 
 import numpy as np
 import pytest
 import torch
 
-from neuralforest._kernels import adam as kernels
 from neuralforest._kernels.jit import kernel
+from neuralforest._kernels.network import adam as kernels
 from neuralforest._kernels.network.arguments import Plan, Weights
 
 step_of_adam = kernel(lambda *arguments: kernels.adam(*arguments))
@@ -64,7 +64,7 @@ def test_decay_pulls_towards_the_start():
     np.testing.assert_allclose(ours.parameters - start, 2 * (1 - 0.1 * 3.0), rtol=1e-5)
 
 
-# w1 (2), b1 (2), w2 (4), b2 (3), w_out (3 leaves of 2 outputs), one tree's two slots
+# w1 (2), b1 (2), w2 (4), b2 (3), w_out (3 leaves of 2 outputs), b_out of one tree
 OFFSETS = (0, 2, 4, 8, 11, 17, 19)
 
 
@@ -92,6 +92,6 @@ def test_projection_leaves_weights_inside_the_bound_untouched():
 
 
 def test_projection_of_a_tree_of_one_leaf_needs_no_connections():
-    p = np.array([0.5, 3.0, -1.0], np.float32)  # b2, w_out, slot: no splits
+    p = np.array([0.5, 3.0, -1.0], np.float32)  # b2, w_out, b_out: no splits
     project(p, (0, 0, 0, 0, 1, 2, 3), 1, 2.75)
     np.testing.assert_allclose(p, np.array([0.5, 3.0, -1.0]) * 2.75 / 5.5, rtol=1e-6)

@@ -117,7 +117,7 @@ def test_gradients_agree_in_the_units_that_the_network_is_trained_in(mode):
 
 
 @pytest.mark.parametrize("connectivity", ["sparse", "full"])
-def test_every_block_may_have_rows_of_its_own(connectivity):
+def test_every_subnetwork_may_have_rows_of_its_own(connectivity):
     network = case(("independent", connectivity))
     X, y = twins.random_rows(network.ensemble, 90)
     rng = np.random.default_rng(0)

@@ -10,7 +10,7 @@ import numba
 import pytest
 
 import neuralforest
-from neuralforest._kernels import _jit
+from neuralforest._kernels import jit
 
 HERE = Path(__file__).parent
 SOURCE = Path(neuralforest.__file__).parents[1]
@@ -69,7 +69,7 @@ network = nf.convert(RandomForestRegressor(4, max_depth=4, random_state=0).fit(X
 network = network.soften((10, 1), training="joint")
 rows = SubnetworkRows.shared(np.arange(200), np.ones(200), 1)
 settings = Settings(max_epochs=3)
-state = State.start_of(network, settings)
+state = State(network, settings)
 loss = resolve_loss("auto", None, network.ensemble)
 with trainer(network, TrainingData(X, y, rows, rows), settings, loss, 1) as work:
     for state.epoch in range(3):
@@ -86,12 +86,13 @@ def test_fresh_and_cached_kernels_give_the_same_bits(tmp_path):
 
 
 SMALL = [
-    "test_lanes.py",
+    "test_simd.py",
+    "test_random.py",
     "test_activations.py",
     "test_adam.py",
     "test_losses.py",
     "test_trees.py",
-    "test_traverse.py::test_blocks_of_rows_meet_without_a_gap",
+    "test_traverse.py::test_batches_of_rows_leave_no_gap[16385]",
     "test_epoch.py::test_gradients_agree_where_trees_are_one_leaf",
     "test_epoch.py::test_gradients_of_joint_training_are_the_same_for_any_number_of_workers",
 ]
@@ -109,7 +110,7 @@ def test_no_kernel_reads_or_writes_beyond_an_array():
     assert "passed" in run_tests(
         "test_epoch.py::test_gradients_agree_where_trees_are_one_leaf",
         "test_epoch.py::test_gradients_of_joint_training_are_the_same_for_any_number_of_workers",
-        "test_traverse.py::test_blocks_of_rows_meet_without_a_gap[1025]",
+        "test_traverse.py::test_batches_of_rows_leave_no_gap[16385]",
         "test_trees.py",
         NUMBA_BOUNDSCHECK="1",
         NUMBA_OPT="1",
@@ -118,13 +119,13 @@ def test_no_kernel_reads_or_writes_beyond_an_array():
 
 
 def test_an_environment_variable_switches_the_cache(monkeypatch, tmp_path):
-    monkeypatch.setattr(_jit.numba.config, "CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(jit.numba.config, "CACHE_DIR", str(tmp_path))
     monkeypatch.setenv("NEURALFOREST_CACHE", "1")
-    folder = Path(_jit._cache_directory())
+    folder = Path(jit._cache_directory())
     assert folder.parent == tmp_path
     assert folder.name.startswith("kernels-")  # and then a digest of the sources
     monkeypatch.setenv("NEURALFOREST_CACHE", "0")
-    assert _jit._cache_directory() is None
+    assert jit._cache_directory() is None
 
 
 def test_without_a_writable_folder_kernels_are_compiled_anew(monkeypatch):
@@ -133,7 +134,7 @@ def test_without_a_writable_folder_kernels_are_compiled_anew(monkeypatch):
 
     monkeypatch.setenv("NEURALFOREST_CACHE", "1")
     monkeypatch.setattr(Path, "mkdir", refuse)
-    assert _jit._cache_directory() is None
+    assert jit._cache_directory() is None
 
 
 @pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")
@@ -149,7 +150,7 @@ def test_compiling_leaves_the_garbage_collector_as_it_was(was_on):
     def function():
         look()
 
-    function.__module__ = _jit.__name__
+    function.__module__ = jit.__name__
     before = gc.isenabled()
     try:
         (gc.enable if was_on else gc.disable)()

@@ -1,11 +1,11 @@
-"""Losses of rows against closed forms, and their slopes against finite differences."""
+"""Losses of rows against closed forms, and their gradients against finite differences."""
 
 import numpy as np
 import pytest
 from scipy.special import expit, softmax
 
-from neuralforest._kernels import losses
 from neuralforest._kernels.jit import kernel
+from neuralforest._kernels.network import losses
 from neuralforest._kernels.network.losses import batch_loss, mean_loss
 from neuralforest._kernels.simd import SIMD_WIDTH
 
@@ -62,11 +62,11 @@ def test_mean_losses_are_their_closed_forms(name):
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_slopes_are_those_of_finite_differences(name):
+def test_gradients_are_those_of_finite_differences(name):
     kind, parameter, z, t, weight = case(name)
     single = [array.astype(np.float32) for array in (z, t, weight)]
-    slope = np.full(z.shape, np.nan, np.float32)
-    sum_ = batch(kind, parameter, *single, 50, slope)
+    gradient = np.full(z.shape, np.nan, np.float32)
+    sum_ = batch(kind, parameter, *single, 50, gradient)
     assert sum_ == pytest.approx((weight * closed_form(kind, parameter, z, t)).sum(), rel=1e-5)
     for o in range(len(z)):
         ends = []
@@ -77,25 +77,25 @@ def test_slopes_are_those_of_finite_differences(name):
         expected = weight * (ends[0] - ends[1]) / 2e-6 / 50
         if kind == losses.LOG_PROBABILITY:
             expected *= t[o]  # the closed form above adds probabilities up, the kernel adds logarithms
-        np.testing.assert_allclose(slope[o], expected, rtol=1e-4, atol=1e-7)
+        np.testing.assert_allclose(gradient[o], expected, rtol=1e-4, atol=1e-7)
 
 
-def test_a_probability_of_zero_has_a_finite_loss_and_slope():
+def test_a_probability_of_zero_has_a_finite_loss_and_gradient():
     z, t = np.array([[0.0], [1.0]]), np.array([[1.0], [0.0]])
     assert mean_loss(losses.LOG_PROBABILITY, 0.0, z, t, np.ones(1)) == pytest.approx(-np.log(1e-7), rel=1e-6)
     z, t = (np.repeat(array, SIMD_WIDTH, axis=1).astype(np.float32) for array in (z, t))
-    slope = np.empty_like(z)
-    assert np.isfinite(batch(losses.LOG_PROBABILITY, 0.0, z, t, np.ones(SIMD_WIDTH, np.float32), 32, slope))
-    assert np.isfinite(slope).all()
+    gradient = np.empty_like(z)
+    assert np.isfinite(batch(losses.LOG_PROBABILITY, 0.0, z, t, np.ones(SIMD_WIDTH, np.float32), 32, gradient))
+    assert np.isfinite(gradient).all()
 
 
 @pytest.mark.parametrize("name", ["log-odds", "scores"])
 def test_large_scores_do_not_overflow(name):
     kind, parameter, z, t, weight = case(name)
     single = [array.astype(np.float32) for array in (1e4 * z, t, weight)]
-    slope = np.empty(z.shape, np.float32)
-    assert np.isfinite(batch(kind, parameter, *single, 32, slope))
-    assert np.isfinite(slope).all()
+    gradient = np.empty(z.shape, np.float32)
+    assert np.isfinite(batch(kind, parameter, *single, 32, gradient))
+    assert np.isfinite(gradient).all()
 
 
 def test_rows_of_weight_zero_do_not_count_even_where_they_are_infinite():

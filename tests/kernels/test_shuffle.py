@@ -25,12 +25,12 @@ def test_every_order_is_a_permutation(n, seed, epoch, subnetwork):
 
 
 @pytest.mark.parametrize("name", ["seed", "epoch", "subnetwork"])
-def test_seed_epoch_and_block_each_change_the_order(name):
+def test_seed_epoch_and_subnetwork_each_change_the_order(name):
     orders = {tuple(order_of(30, **{name: value})) for value in range(50)}
     assert len(orders) == 50
 
 
-def test_seed_epoch_and_block_do_not_stand_for_each_other():
+def test_seed_epoch_and_subnetwork_are_not_interchangeable():
     triples = list(product(range(4), repeat=3))
     assert len({tuple(order_of(30, *triple)) for triple in triples}) == len(triples)
 

@@ -1,4 +1,4 @@
-"""Vectors of 32 numbers do what NumPy does on rows of 32."""
+"""SIMD vectors of 32 numbers compute what NumPy computes on rows of 32."""
 
 import numpy as np
 import pytest
@@ -9,15 +9,15 @@ from hypothesis.extra.numpy import arrays
 from neuralforest._kernels.jit import kernel
 from neuralforest._kernels.simd import (
     SIMD_WIDTH,
-    add_totals,
+    add_lane_sums,
+    broadcast,
     clip,
-    fill,
+    lane_sum,
+    lane_sums,
     load,
     multiply_add,
     store,
-    total,
-    totals,
-    where_missing,
+    where_nan,
 )
 
 _TWO = np.float32(2.0)
@@ -35,20 +35,20 @@ def _operate(a, b, number, flat, out, sums):
         store(out, 5, number - x)
         store(out, 6, x * number)
         store(out, 7, _TWO / y)
-        store(out, 8, fill(number))
+        store(out, 8, broadcast(number))
         store(out, 9, clip(x, _TWO))
-        store(out, 10, where_missing(x, number, y))
+        store(out, 10, where_nan(x, number, y))
         store(out, 11, load(flat, i + 3))
         store(out, 12, multiply_add(x, number, y))
         store(flat, i + 3, x)
-        sums[i] = total(x)
+        sums[i] = lane_sum(x)
 
 
 @kernel
 def _reduce(rows, start, sums):
     a, b, c, d = load(rows, 0), load(rows, 1), load(rows, 2), load(rows, 3)
-    add_totals(sums, start, a, b, c, d)
-    sums[7], sums[8] = totals(c, b)
+    add_lane_sums(sums, start, a, b, c, d)
+    sums[7], sums[8] = lane_sums(c, b)
 
 
 def operate(a, b, number=0.5):
@@ -84,16 +84,16 @@ def test_loads_and_stores_touch_32_numbers_and_no_more():
     np.testing.assert_array_equal(flat[SIMD_WIDTH + 3 :], np.arange(SIMD_WIDTH + 3, SIMD_WIDTH + 8))
 
 
-def test_one_number_fills_every_lane():
+def test_a_number_is_broadcast_to_every_lane():
     np.testing.assert_array_equal(operate(np.ones(SIMD_WIDTH), np.ones(SIMD_WIDTH), 7.5)[0][8], 7.5)
 
 
-def test_clipping_keeps_what_is_missing():
+def test_clipping_keeps_nan():
     a = np.resize(np.array([np.nan, -np.inf, -2.5, -2, 0, 1.5, 2, 3, np.inf], np.float32), SIMD_WIDTH)
     np.testing.assert_array_equal(operate(a, a)[0][9], np.clip(a, -2, 2))
 
 
-def test_missing_lanes_are_replaced_and_no_other():
+def test_lanes_of_nan_are_replaced_and_no_others():
     a = np.resize(np.array([np.nan, 1, np.inf, -np.inf, 0], np.float32), SIMD_WIDTH)
     b = np.arange(SIMD_WIDTH, dtype=np.float32)
     np.testing.assert_array_equal(operate(a, b, -3)[0][10], np.where(np.isnan(a), -3, b))
@@ -108,7 +108,7 @@ def test_sums_keep_nan_and_infinity(bad):
 
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(arrays(np.float32, (4, SIMD_WIDTH), elements=st.floats(-1e6, 1e6, width=32)), st.integers(0, 3))
-def test_several_sums_at_once_are_the_sums_and_are_added_to_what_was_there(rows, start):
+def test_several_sums_at_once_are_the_lane_sums_and_are_added_to_the_array(rows, start):
     sums, before = np.full(9, 0.5, np.float32), np.full(9, 0.5)
     _reduce(rows, start, sums)
     exact = rows.sum(axis=1, dtype=float)

@@ -1,4 +1,4 @@
-"""Trees followed by the kernel, against a walk of one row at a time."""
+"""Traversal of trees by the kernel, against a naive traversal of one row at a time."""
 
 import numpy as np
 import pytest
@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 
 import training_twins
 import twins
-from neuralforest._kernels import traverse
+from neuralforest._kernels.trees import traverse
 from neuralforest.network import ForestNetwork
 
 
 def rows_for(ensemble, n, seed):
-    """Rows on thresholds, beside them, missing, and anywhere."""
+    """Return rows with values on thresholds, just above them, missing, and anywhere."""
     rng = np.random.default_rng(seed)
     special = np.concatenate([ensemble.threshold, np.nextafter(ensemble.threshold, np.inf), [np.nan, 0.0, -1e30, 1e30]])
     X = rng.normal(size=(n, ensemble.n_features))
@@ -28,11 +28,11 @@ def rows_for(ensemble, n, seed):
     st.sampled_from(["float32", "float64"]),
     st.integers(0, 10**6),
 )
-def test_rows_reach_the_leaves_of_a_naive_walk(sizes, n_rows, dtype, seed):
+def test_rows_reach_the_leaves_of_a_naive_traversal(sizes, n_rows, dtype, seed):
     ensemble = training_twins.random_ensemble(sizes, n_outputs=2, seed=seed, compare_dtype=dtype)
     X = rows_for(ensemble, n_rows, seed)
     expected = twins.leaves(ensemble, X)
-    nodes = ForestNetwork(ensemble)._nodes
+    nodes = ForestNetwork(ensemble).nodes
     found = np.full((n_rows, len(sizes)), -1, np.int32)
     traverse.leaves_of_rows(nodes, ensemble.first_split, ensemble.first_leaf, X, found)
     np.testing.assert_array_equal(found, expected)
@@ -45,14 +45,15 @@ def test_rows_reach_the_leaves_of_a_naive_walk(sizes, n_rows, dtype, seed):
     np.testing.assert_array_equal(out, sums)
 
 
-@pytest.mark.parametrize("n_rows", [1023, 1024, 1025, 2049])
-def test_blocks_of_rows_meet_without_a_gap(n_rows):
+@pytest.mark.parametrize("n_rows", [7, 9, 16383, 16384, 16385])
+def test_batches_of_rows_leave_no_gap(n_rows):
+    assert (traverse._UNROLL, traverse._BATCH) == (8, 16384)  # the numbers of rows are just below and above
     ensemble = training_twins.random_ensemble((3, 2))
     X = rows_for(ensemble, n_rows, 0)
     out = np.zeros((n_rows, 1))
     network = ForestNetwork(ensemble)
     traverse.add_leaf_values(
-        network._nodes, ensemble.first_split, ensemble.first_leaf, ensemble.value, np.arange(2), X, out
+        network.nodes, ensemble.first_split, ensemble.first_leaf, ensemble.value, np.arange(2), X, out
     )
     leaves = network.apply(X)
     np.testing.assert_array_equal(out[:, 0], ensemble.value[leaves[:, 0], 0] + ensemble.value[3 + leaves[:, 1], 0])

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from neuralforest._kernels import boost, deep, histogram
+from neuralforest._kernels.trees import boosting, extra_tree, histogram
+from neuralforest.base_models.gradient_boosting import _no_trees
 from neuralforest.ensemble import FlatTrees
-from neuralforest.estimators import boosting
 
 N = 40
 
@@ -19,17 +19,16 @@ def rows(seed, missing, n_features=3):
 
 
 def boosted(bins, y, n_rounds=1, **changes):
-    table = boost.Table(
-        bins, np.full(len(bins), 9), y, np.arange(30, dtype=np.uint32), np.arange(30, N, dtype=np.uint32)
-    )
-    plan = boost.Plan(boost.SQUARED, 0.5, 1.0, len(bins), 5.0, 1.0, 0)._replace(**changes)
-    model = boosting._no_trees(np.zeros(1), N, n_rounds, 16)
-    boost.boost(table, plan, model, 0, n_rounds)
+    training, held_out = np.split(np.arange(N, dtype=np.uint32), [30])
+    data = boosting.BinnedRows(bins, np.full(len(bins), 9), y, training, held_out)
+    plan = boosting.BoostingPlan(boosting.SQUARED, 0.5, 1.0, len(bins), 5.0, 1.0, 0)._replace(**changes)
+    model = _no_trees(np.zeros(1), N, n_rounds, 16)
+    boosting.boost(data, plan, model, 0, n_rounds)
     return model
 
 
 def gain_of(y, left):
-    """Return what a split is worth, by its definition; nothing where a side has less than five rows."""
+    """Return the gain of a split by its definition; minus infinity where a child has less than five rows."""
     sides = [y[left], y[~left]]
     if min(map(len, sides)) < 5:
         return -np.inf
@@ -38,7 +37,7 @@ def gain_of(y, left):
 
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("missing", [0.0, 0.3])
-@pytest.mark.parametrize("n_features", [1, 2, 3, 4, 9])  # histograms are filled one, two or four abreast
+@pytest.mark.parametrize("n_features", [1, 2, 3, 4, 9])  # histograms are filled two or four at a time
 def test_the_first_split_is_the_best_of_all(seed, missing, n_features):
     bins, y = rows(seed, missing, n_features)
     model = boosted(bins, y)
@@ -56,7 +55,7 @@ def test_the_first_split_is_the_best_of_all(seed, missing, n_features):
     assert (model.weight[0, : model.n_splits[0] + 1] >= 5).all()
 
 
-def test_rounds_lower_the_loss_of_the_rows_that_are_learnt():
+def test_rounds_lower_the_loss_of_the_training_rows():
     bins, y = rows(0, 0.1)
     model = boosted(bins, y, 3, subsample=0.8)
     residual = y[:30] - model.score[:30, 0]
@@ -65,13 +64,13 @@ def test_rounds_lower_the_loss_of_the_rows_that_are_learnt():
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.3])
-def test_leaves_of_deep_trees_are_pure(missing):
+def test_leaves_of_extra_trees_are_pure(missing):
     rng = np.random.default_rng(0)
     x = rng.normal(size=(3, N)).astype(np.float32)
     x[0, rng.random(N) < missing] = np.nan
     y, order = rng.normal(size=N), np.arange(N, dtype=np.uint32)
     room = FlatTrees.room_for(N, N, 1)
-    n_splits = deep.grow(x, y, None, order, 2, 0, room)
+    n_splits = extra_tree.grow(x, y, None, order, 2, 0, room)
     assert n_splits == N - 1
     assert_array_equal(room.weight, np.ones(N))
     assert_allclose(room.value[:, 0], y[order])  # rows stand in the order of their leaves

@@ -14,6 +14,7 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 import neuralforest as nf
 from neuralforest.ensemble import TreeEnsemble
 from neuralforest.exceptions import ModelFileError
+from neuralforest.network import StackedModel
 from neuralforest.persistence import _container, _describe
 from persistence.models import X, a_classifier, a_regressor, classifier, network, same_bits
 
@@ -52,6 +53,14 @@ def test_very_long_names_are_refused(tmp_path):
     state = network().ensemble.__getstate__() | {"feature_names": ("a", "b", "c" * _container.MAX_HEADER)}
     with pytest.raises(ModelFileError, match=r"must fit into 16777216 bytes, got .*: shorten the names"):
         nf.save(nf.ForestNetwork(TreeEnsemble(**state)), tmp_path / "m")
+    assert not list(tmp_path.iterdir())
+
+
+def test_very_many_base_models_are_refused(tmp_path):
+    trees = nf.ForestNetwork(network().ensemble)
+    models = tuple(StackedModel(f"trees_{number}", trees, 0.01) for number in range(12))
+    with pytest.raises(ModelFileError, match=r"a file may hold 128 arrays, got \d+: use fewer base models"):
+        nf.save(network().with_base_models(models), tmp_path / "m")
     assert not list(tmp_path.iterdir())
 
 

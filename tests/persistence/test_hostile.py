@@ -53,6 +53,10 @@ HOSTILE = {
     "a gap": (lambda: entry(offsets=(0, 0), shape=(0,)), "without gaps or overlaps"),
     "an unknown dtype": (lambda: entry(dtype="F8_E4M3"), "known dtype"),
     "three dimensions": (lambda: entry(shape=(1, 1, 1)), "two dimensions"),
+    "an entry without a shape": (
+        lambda: raw('"neuralforest":"{}"},"a":{"dtype":"F64","data_offsets":[0,0]}}'),
+        "described by dtype, shape and data_offsets",
+    ),
     "a shape that is none": (lambda: entry(shape="11"), "known dtype"),
     "a shape of booleans": (lambda: entry(shape=(True,)), "must lie inside the file"),
     "a header of another length": (
@@ -137,6 +141,7 @@ HOSTILE = {
     ),
     "a scale of 0": (lambda: forged(network(), {"scale": np.zeros(3)}), "finite numbers above 0"),
     "a contrast of 0": (lambda: forged(network(), {"contrast": np.zeros(2)}), "finite numbers above 0"),
+    "a contrast beyond float32": (lambda: forged(network(), {"contrast": np.full(2, 1e39)}), "must fit into float32"),
     "many features": (lambda: forged(network(), model__n_features=2**31 - 1), "'center' must be float64 of shape"),
     "too many features": (
         lambda: forged(network(), model__n_features=10**400),

@@ -209,6 +209,14 @@ def test_a_tampered_old_file_is_refused_or_still_a_model(data):
         return
 
 
+@pytest.mark.parametrize("kinds", [{}, "linear", [["linear"]]])
+def test_kinds_of_base_models_that_are_no_strings_are_refused(kinds):
+    description, arrays = parts("format-3-network.nforest")
+    description["model"]["companions"] = kinds
+    with pytest.raises(ModelFileError, match="must be a list of strings"):
+        upgrade(description, arrays)
+
+
 def test_an_old_file_does_not_take_the_memory_that_it_states(tmp_path):
     description, arrays = parts("format-1-regressor.nforest")
     description["model"]["network"]["n_features"] = 2**31 - 1

@@ -169,6 +169,11 @@ def test_parameters_that_a_file_cannot_hold_are_restored_as_their_defaults(tmp_p
     assert (loaded.weight_bound, loaded.learning_rate, loaded.verbose) == (1e9, [0.1, 0.2, 0.3], np.inf)
 
 
+def test_dictionaries_are_restored(tmp_path):
+    weights = {"a": 1.0, "b": 2, "c": np.float32(0.5)}
+    assert again(classifier(class_weight=weights), tmp_path).class_weight == weights
+
+
 class Unknown(LinearModel):
     pass
 

@@ -29,6 +29,9 @@ def test_the_forest_is_restored_as_its_trees(tmp_path):
         if hasattr(model, "classes_"):
             same_bits(nf.convert(model.forest_).predict_proba(X), loaded.forest_.predict_proba(X))
             assert hasattr(loaded.forest_, "decision_function") == hasattr(model.forest_, "decision_function")
+        if hasattr(loaded.forest_, "decision_function"):
+            scores = model.forest_.decision_function(X)
+            np.testing.assert_allclose(loaded.forest_.decision_function(X), scores, rtol=1e-12, atol=1e-12)
         refitted = loaded.fit(X, model.predict(X))
         assert refitted.forest_ is refitted.forest
         pickle.loads(pickle.dumps(loaded)).predict(X)

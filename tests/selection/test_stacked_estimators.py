@@ -18,11 +18,13 @@ from sklearn.ensemble import (
 
 import neuralforest as nf
 from neuralforest.cli import main
+from neuralforest.estimators import _steps
+from neuralforest.estimators.validation import hold_out
 from neuralforest.exceptions import ConvergenceWarning, ModelFileError
 from neuralforest.network import LinearModel, StackedModel, feature_importances
 from neuralforest.persistence import _container
 from neuralforest.selection import stacking
-from small_models import output
+from small_models import at_most_boosting_rounds, output
 from validation_losses import forest_and_model
 
 pytestmark = pytest.mark.usefixtures("few_boosting_rounds", "one_thread")
@@ -45,8 +47,9 @@ def fitted(classifier=False, **parameters):
 
 
 @pytest.fixture(scope="module", params=[False, True], ids=["regressor", "classifier"])
-def model(request, few_boosting_rounds):
-    return fitted(request.param)
+def model(request):
+    with at_most_boosting_rounds(200):
+        return fitted(request.param)
 
 
 # Fits.
@@ -162,14 +165,22 @@ def test_the_stack_is_not_worse_than_the_forest_on_given_validation_rows(classif
 
 
 @pytest.mark.parametrize("given", [{"training": "joint", "connectivity": "sparse"}, {"validation": "fraction"}])
-def test_held_out_rows_fit_the_stacking_weights(given):
-    """Trees of the stack are not grown on them, and the error on new rows is near the validation loss."""
-    model = fitted(**given)
-    assert "extra_trees" in model.stacking_weights_ or BOOSTING & set(model.stacking_weights_)
-    (_, y), (X_new, y_new) = patches(), patches(seed=1, n=2000)
-    forest, stacked = forest_and_model(model, y, X_new, y_new)
+def test_held_out_rows_fit_the_stacking_weights(given, monkeypatch):
+    """No tree of the stack is grown on them, and both losses are those of predictions for them."""
+    splits = []
+    monkeypatch.setattr(_steps, "hold_out", lambda *arguments: splits.append(hold_out(*arguments)) or splits[-1])
+    model, (X, y) = fitted(**given), patches()
+    (split,) = splits
+    assert (len(split.fit), len(split.validation)) == (375, 125)
+    forest, stacked = forest_and_model(model, y[split.fit], X[split.validation], y[split.validation])
+    assert (model.forest_loss_, model.validation_loss_) == pytest.approx((forest, stacked), rel=1e-5)
     assert stacked < forest
-    assert stacked == pytest.approx(model.validation_loss_, rel=0.35)
+    extra_trees = next(each.model.ensemble for each in model.network_.base_models if each.name == "extra_trees")
+    assert np.add.reduceat(extra_trees.weight, extra_trees.first_leaf[:-1]).max() <= 375
+    X_new, y_new = patches(seed=1, n=2000)
+    of_forest, of_stack = forest_and_model(model, y[split.fit], X_new, y_new)
+    assert of_stack < of_forest
+    assert of_stack < 2 * stacked  # trees that were grown on the held-out rows would predict them without an error
 
 
 @pytest.mark.parametrize(

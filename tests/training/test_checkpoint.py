@@ -171,14 +171,14 @@ def test_every_flipped_bit_is_detected(half):
         path.write_bytes(changed)
         checkpoint = Checkpoint(path)
         checkpoint.open(network, data, SETTINGS, twins.resolve_loss("auto", None, network.ensemble))
-        state = twins.State.start_of(network, SETTINGS)
+        state = twins.State(network, SETTINGS)
         try:
             checkpoint.load(state)
         except CheckpointError:
             return
         # a space of the header, or an unused name: the state must be what was written
         path.write_bytes(content)
-        expected = twins.State.start_of(network, SETTINGS)
+        expected = twins.State(network, SETTINGS)
         checkpoint.load(expected)
         assert state.epoch == expected.epoch == 3
         for name, value in vars(expected).items():
@@ -191,7 +191,7 @@ def test_a_file_of_another_version_is_refused(half):
     network, data, path = half
     checkpoint = Checkpoint(path)
     checkpoint.open(network, data, SETTINGS, twins.resolve_loss("auto", None, network.ensemble))
-    state = twins.State.start_of(network, SETTINGS)
+    state = twins.State(network, SETTINGS)
     state.of_a_later_version = np.zeros(3)
     with pytest.raises(CheckpointError, match="another version"):
         checkpoint.load(state)

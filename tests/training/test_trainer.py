@@ -156,7 +156,7 @@ def test_absent_connections_have_no_parameter(n_outputs):
         assert network.n_parameters == hidden + (K.sum() + offsets) * n_outputs
         # joint training splits its one offset up, a summand for each tree
         assert len(network.soft.parameters) == hidden + (K.sum() + 4) * n_outputs
-        state = twins.State.start_of(network, Settings(max_epochs=1))
+        state = twins.State(network, Settings(max_epochs=1))
         per_parameter = [
             a for a in vars(state).values() if isinstance(a, np.ndarray) and a.size >= len(state.parameters)
         ]

@@ -1,6 +1,5 @@
 """Gradient boosting, cross-fitted: one model per fold, with the number of rounds that is best on the folds left out."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -22,34 +21,26 @@ _FEW_ROWS = 2_000  # on which small trees, with interactions of at most two feat
 _LINKS: dict[int, Link] = {boosting.SQUARED: "identity", boosting.LOGISTIC: "logit", boosting.SOFTMAX: "softmax"}
 
 
-class _Kind(NamedTuple):
-    """Size of the trees, learning rate, and rounds of the first stage: fewer may have too small an effect."""
-
-    name: str
-    max_leaves: int
-    learning_rate: float
-    first_rounds: int
-
-
 def gradient_boosting(task: Task) -> Stages:
     """Boost trees of 16 leaves: 300 rounds, then as many as are best."""
     if Folds.possible(task):
-        yield from _boosted(_Kind("gradient_boosting", 16, 0.05, 300), task)
+        yield from _boosted(task, "gradient_boosting", max_leaves=16, learning_rate=0.05, first_rounds=300)
 
 
 def shallow_gradient_boosting(task: Task) -> Stages:
     """Boost trees of 3 leaves, for regression on few rows: 200 rounds, then as many as are best."""
     if not task.classifier and len(task.training) <= _FEW_ROWS and Folds.possible(task):
-        yield from _boosted(_Kind("shallow_gradient_boosting", 3, 0.1, 200), task)
+        yield from _boosted(task, "shallow_gradient_boosting", max_leaves=3, learning_rate=0.1, first_rounds=200)
 
 
-def _boosted(kind: _Kind, task: Task) -> Iterator[Candidate]:
+def _boosted(task: Task, name: str, max_leaves: int, learning_rate: float, first_rounds: int) -> Stages:
+    """Boost one model per fold; the first stage has rounds enough to have an effect."""
     folds = Folds.of(task)
     binned, target = _Binned.of(folds), _Target.of(task.classifier, folds)
     most = max(_FEWEST_ROUNDS, _MOST_TREES // max(1, len(target.initial_score) // 2))
     plan = boosting.BoostingPlan(
         loss=target.loss,
-        learning_rate=kind.learning_rate,
+        learning_rate=learning_rate,
         subsample=0.8,
         max_features=-(-folds.X.shape[1] // 2),
         min_child_weight=5.0,
@@ -62,28 +53,25 @@ def _boosted(kind: _Kind, task: Task) -> Iterator[Candidate]:
         )
         for training, left_out in zip(folds.training, folds.left_out, strict=True)
     ]
-    models = [_no_trees(target.initial_score, len(target.y), most, kind.max_leaves) for _ in rows]
+    models = [_no_trees(target.initial_score, len(target.y), most, max_leaves) for _ in rows]
 
     def stage(n_rounds: int, is_complete: bool) -> Candidate:
         ensembles = [_ensemble(model, n_rounds, binned, target, folds) for model in models]
         networks = [ForestNetwork(each) for each in ensembles]
-        return folds.candidate(kind.name, networks, ForestNetwork(_mean_of(ensembles)), is_complete)
+        return folds.candidate(name, networks, ForestNetwork(_mean_of(ensembles)), is_complete)
+
+    def boost(first: int, last: int, fold: tuple[boosting.BinnedRows, boosting.BoostedTrees]) -> None:
+        boosting.boost(fold[0], plan, fold[1], first, last)
 
     best, done = 0, 0
     with _parallel.team(min(_parallel.effective_n_jobs(task.n_jobs), len(models))) as run:
         while done < most and best >= done - _ROUNDS:
             last = min(done + _ROUNDS, most)
-            run(partial(_further, plan, done, last), list(zip(rows, models, strict=True)))
+            run(partial(boost, done, last), list(zip(rows, models, strict=True)))
             best, done = int(np.sum([model.error[:last] for model in models], axis=0).argmin()), last
-            if done == kind.first_rounds < most:
+            if done == first_rounds < most:
                 yield stage(best + 1, is_complete=False)
     yield stage(best + 1, is_complete=True)
-
-
-def _further(
-    plan: boosting.BoostingPlan, done: int, last: int, task: tuple[boosting.BinnedRows, boosting.BoostedTrees]
-) -> None:
-    boosting.boost(task[0], plan, task[1], done, last)
 
 
 class _Binned(NamedTuple):
@@ -162,10 +150,7 @@ def _ensemble(
     n_trees = n_rounds * n_scores
     n_splits = model.n_splits[:n_trees]
     places = np.arange(model.value.shape[1])
-    splits, leaves = (
-        places[:-1] < n_splits[:, None],
-        places <= n_splits[:, None],
-    )  # in use, of all that there is room for
+    splits, leaves = places[:-1] < n_splits[:, None], places <= n_splits[:, None]  # in use, of all there is room for
     column = np.nonzero(leaves)[0] % n_scores
     value = np.zeros((len(column), n_scores))
     value[np.arange(len(column)), column] = folds.scale * model.value[:n_trees][leaves]

@@ -10,7 +10,9 @@ from typing import Any
 def add_json_argument(parser: argparse.ArgumentParser) -> None:
     """Add the options of all commands: JSON, and no messages."""
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
-    parser.add_argument("--quiet", action="store_true", help="no messages and no progress bar on standard error")
+    parser.add_argument(
+        "--quiet", action="store_true", help="no progress bar, and no messages except warnings and errors"
+    )
 
 
 def log(arguments: argparse.Namespace, text: str) -> None:

@@ -18,7 +18,9 @@ _PARQUET = (".parquet", ".pq")
 def add_table_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of commands that read a table."""
     parser.add_argument("data", help="CSV file with column names in its first row, or Parquet file (.parquet)")
-    parser.add_argument("--separator", default=",", metavar="S", help="separator of the CSV file (default: ,)")
+    parser.add_argument(
+        "--separator", default=",", metavar="S", help="separator of the CSV file (default: %(default)s)"
+    )
 
 
 def read_table(path: str, separator: str = ",") -> "pandas.DataFrame":

@@ -39,9 +39,8 @@ _PROBLEMS = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.add_argument(
-        "--seed", type=int, default=0, metavar="N", help="random seed of the split, the forest and the training"
-    )
+    text = "random seed of the split, the forest and the training (default: %(default)s)"
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help=text)
 
 
 def run(arguments: argparse.Namespace) -> None:

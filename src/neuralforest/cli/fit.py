@@ -36,9 +36,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--task",
         choices=("auto", "regression", "classification"),
         default="auto",
-        help=f"auto: strings, and up to {MAX_CLASSES} distinct integers, are classes (default: auto)",
+        help=f"auto: strings, booleans and up to {MAX_CLASSES} distinct integers are classes (default: %(default)s)",
     )
-    parser.add_argument("--drop", action="append", default=[], metavar="A,B", help="columns to ignore")
+    parser.add_argument("--drop", action="append", default=[], metavar="A,B", help="columns to ignore; can be repeated")
     parser.add_argument(
         "--test", type=_fraction, metavar="FRACTION", help="fraction of the rows to hold out for a test"
     )
@@ -54,30 +54,32 @@ def _add_model_arguments(parser: argparse.ArgumentParser) -> None:
         default=defaults["validation"],
         metavar="HOW",
         type=lambda text: text if text in ("auto", "oob") else _fraction(text),
-        help="validation rows: oob (out-of-bag rows of each tree), a fraction to hold out, or auto (default: auto)",
+        help="validation rows: oob (the out-of-bag rows of each tree), a fraction to hold out, or auto: oob for "
+        f"independent training, else hold out {defaults['validation_fraction']:g} (default: %(default)s)",
     )
     parser.add_argument(
         "--trees",
         type=_positive,
         metavar="N",
-        help="trees, without stacking (default: 8 to 60 trees, 20 to 60 for classification, decreasing with n_samples)",
+        help="number of trees; disables stacking (default: with stacking, 8 to 60 trees, 20 to 60 for classification, "
+        "decreasing with the number of rows)",
     )
     parser.add_argument(
         "--epochs",
         type=lambda text: text if text == "auto" else _positive(text),
         default=defaults["max_epochs"],
         metavar="N",
-        help="largest number of epochs; auto: 3,800 to 6,000 gradient steps, in 5 to 400 epochs (default: auto)",
+        help="maximum number of epochs; auto: 3,800 to 6,000 gradient steps, in 5 to 400 epochs (default: %(default)s)",
     )
     for name, choices, text in (
         ("training", ("independent", "joint"), "each tree as a network of its own, or all trees as one"),
         ("connectivity", ("full", "sparse"), "all connections, or those of the trees, which is faster"),
     ):
-        parser.add_argument(
-            f"--{name}", choices=choices, default=defaults[name], help=f"{text} (default: {defaults[name]})"
-        )
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="random seed (default: 0)")
-    parser.add_argument("--jobs", type=int, default=-1, metavar="N", help="threads (default: one per processor)")
+        parser.add_argument(f"--{name}", choices=choices, default=defaults[name], help=f"{text} (default: %(default)s)")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="random seed (default: %(default)s)")
+    parser.add_argument(
+        "--jobs", type=int, default=-1, metavar="N", help="threads (default: %(default)s, one per processor)"
+    )
 
 
 def run(arguments: argparse.Namespace) -> None:

@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", help="model file")
     add_table_arguments(parser)
     parser.add_argument(
-        "--out", default="report.html", metavar="FILE", help="HTML file to write (default: report.html)"
+        "--out", default="report.html", metavar="FILE", help="HTML file to write (default: %(default)s)"
     )
     parser.add_argument("--target", metavar="NAME", help="column with the true values (default: the target of the fit)")
     add_json_argument(parser)

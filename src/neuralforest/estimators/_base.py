@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from neuralforest.estimators import forests
 from neuralforest.estimators._steps import FitSteps, seeds_of
 from neuralforest.estimators.parameters import check_parameters
-from neuralforest.estimators.rows import GivenRows, given_rows, read_rows, read_X
+from neuralforest.estimators.rows import read_rows, read_X
 from neuralforest.estimators.summary import reporting
 from neuralforest.estimators.validation import TrainValidationSplit
 from neuralforest.network import ForestNetwork, feature_importances
@@ -51,9 +51,8 @@ class NeuralForest(FitSteps):
         """
         with _unchanged_on_error(self):
             check_parameters(self.get_params(deep=False), self._classifier)
-            given = given_rows(X_val, y_val, sample_weight_val)
             goes_on = self.warm_start and hasattr(self, "network_")
-            table = read_rows(self, GivenRows(X, y, sample_weight), given, reset=not goes_on)
+            table = read_rows(self, X, y, sample_weight, X_val, y_val, sample_weight_val, reset=not goes_on)
             return self._go_on(table) if goes_on else self._start(table)
 
     def partial_fit(
@@ -81,13 +80,13 @@ class NeuralForest(FitSteps):
             return self.fit(X, y, sample_weight)
         with _unchanged_on_error(self):
             check_parameters(self.get_params(deep=False) | {"n_epochs": n_epochs}, self._classifier)
-            table = read_rows(self, GivenRows(X, y, sample_weight), reset=False)
+            table = read_rows(self, X, y, sample_weight, reset=False)
             all_rows = np.arange(table.n_rows)
             data = self._training_data(self.network_, table, TrainValidationSplit(all_rows, all_rows))
             settings = replace(self._settings(seeds_of(self.random_state)[2], data), max_epochs=n_epochs)
             settings = replace(settings, schedule="constant", n_iter_no_change=None)
             with reporting(self.callback, self.verbose, n_epochs) as callback:
-                trained = self._train(self.network_.with_base_models(), data, settings, callback, keep_last=True)
+                trained = self._train(data, settings, callback=callback, keep_last=True)
             self.network_ = trained.network.with_base_models(self._remaining_base_models(trained.network))
             self.history_ = trained.history
             self._after_partial_fit(data)

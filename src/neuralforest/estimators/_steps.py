@@ -21,7 +21,7 @@ from neuralforest.network import ForestNetwork, StackedModel
 from neuralforest.network.subnetworks import partition
 from neuralforest.selection import OutOfSamplePredictions, Selected, stacking, train_guarded
 from neuralforest.selection.predictions import validation_loss
-from neuralforest.training import Callback, Checkpoint, Loss, Settings, TrainingData, resolve_loss
+from neuralforest.training import Checkpoint, Loss, Settings, TrainingData, resolve_loss
 
 
 class FitSteps(Parameters):
@@ -38,7 +38,9 @@ class FitSteps(Parameters):
         alone = forest is not None or self.stacking is None or self.max_epochs == 0
         fitted = forests.is_fitted(forest)
         if not fitted:
-            forest = self._default_forest(table) if forest is None else forest
+            if forest is None:
+                bootstrap = not forests.can_be_bagged(table)
+                forest = forests.default_forest(self._classifier, table.n_rows, table.X.shape[1], bootstrap)
             forest = forests.prepare_forest(forest, seeds[0], self.n_jobs)
         self.forest_, self._split_seed = forest, seeds[1]
         split = self._split(table, fitted)
@@ -61,17 +63,8 @@ class FitSteps(Parameters):
         loss = self._resolved_loss(trained.network)
         if loss.name not in ("squared_error", "log_loss") or not forests.can_be_bagged(table):
             return trained
-        task = Task(
-            self._classifier,
-            data,
-            table.target,
-            table.weight,
-            split.fit,
-            split.validation,
-            table.n_rows,
-            seed,
-            self.n_jobs,
-        )
+        rows = data, table.target, table.weight, split.fit, split.validation, table.n_rows
+        task = Task(self._classifier, *rows, seed, self.n_jobs)
         try:
             models = candidates(task, trained.predictions)
             best = stacking.stack(trained.network, models, trained.predictions, data, loss, FALLBACK)
@@ -86,18 +79,11 @@ class FitSteps(Parameters):
             return trained
         self._of_base_models = best.of_base_models
         return trained._replace(
-            network=best.network,
-            predictions=best.predictions,
-            validation_loss=best.loss,
-            forest_loss=best.forest_loss,
+            network=best.network, predictions=best.predictions, validation_loss=best.loss, forest_loss=best.forest_loss
         )
 
     def _resolved_loss(self, network: ForestNetwork) -> Loss:
         return resolve_loss(self.loss, self.loss_parameter, network.ensemble)
-
-    def _default_forest(self, table: FitRows) -> Any:
-        bootstrap = not forests.can_be_bagged(table)
-        return forests.default_forest(self._classifier, table.n_rows, table.X.shape[1], bootstrap)
 
     def _go_on(self, table: FitRows) -> Self:
         """Continue training of the fitted network, on the rows of a second call of fit."""
@@ -113,9 +99,8 @@ class FitSteps(Parameters):
         settings = self._settings(seeds_of(self.random_state)[2] + before.n_epochs, data)
         base_models = self.network_.base_models
         with reporting(self.callback, self.verbose, settings.max_epochs) as callback:
-            trained = self._train(
-                self.network_.with_base_models(), data, settings, callback, self._checkpoint(f".{before.n_epochs}")
-            )
+            checkpoint = self._checkpoint(f".{before.n_epochs}")
+            trained = self._train(data, settings, callback=callback, checkpoint=checkpoint)
         if self._of_base_models is None or self._of_base_models.digest != stacking.digest_of(data):
             base_models = self._remaining_base_models(trained.network)
         elif base_models:
@@ -213,7 +198,7 @@ class FitSteps(Parameters):
                     **units,
                 )
                 checkpoint = self._checkpoint(f".{number}" if len(pairs) > 1 else "")
-                trained = self._train(soft, data, settings, callback, checkpoint)
+                trained = self._train(data, settings, soft, callback=callback, checkpoint=checkpoint)
                 if kept is None or trained.validation_loss < kept[0].validation_loss:
                     kept = trained, contrast
                 if trained.interrupted:
@@ -226,26 +211,13 @@ class FitSteps(Parameters):
         return None if self.checkpoint is None else replace(self.checkpoint, path=f"{self.checkpoint.path}{ending}")
 
     def _train(
-        self,
-        network: ForestNetwork,
-        data: TrainingData,
-        settings: Settings,
-        callback: Callback | None,
-        checkpoint: Checkpoint | None = None,
-        keep_last: bool = False,
+        self, data: TrainingData, settings: Settings, network: ForestNetwork | None = None, **options: Any
     ) -> Selected:
+        """Train a network, or the fitted one without its base models; options as those of `train_guarded`."""
+        network = self.network_.with_base_models() if network is None else network
         scaling.check_scaled_target(data.scaled_y(network))
-        return train_guarded(
-            network,
-            data,
-            settings,
-            self._resolved_loss(network),
-            n_jobs=self.n_jobs,
-            callback=callback,
-            checkpoint=checkpoint,
-            keep_last=keep_last,
-            calibrate=self.standardize and not keep_last,
-        )
+        loss, calibrate = self._resolved_loss(network), self.standardize and not options.get("keep_last")
+        return train_guarded(network, data, settings, loss, n_jobs=self.n_jobs, calibrate=calibrate, **options)
 
     def _keep(self, trained: Selected, data: TrainingData, started: float) -> Self:
         """Set what a fit leaves behind."""

@@ -25,21 +25,6 @@ def relevance(
     ----------
     center, scale : arrays (outputs,)
         Of the targets, so that all of them count alike.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from neuralforest import convert
-    >>> from neuralforest.training import SubnetworkRows, TrainingData
-    >>> from sklearn.ensemble import RandomForestRegressor
-    >>> random = np.random.default_rng(0)
-    >>> X = random.uniform(size=(400, 4))
-    >>> y = X[:, 0] + 0.3 * X[:, 1] + random.normal(0, 0.1, 400)
-    >>> network = convert(RandomForestRegressor(10, max_leaf_nodes=20, random_state=0).fit(X[:200], y[:200]))
-    >>> old, new = (SubnetworkRows.shared(rows, np.ones(200), 10) for rows in np.split(np.arange(400), 2))
-    >>> data = TrainingData(X, y[:, None], old, new)
-    >>> relevance(network, data, np.array([y.mean()]), np.array([y.std()])).round(2)
-    array([0.99, 0.86, 0.25, 0.25])
     """
     explained, left = _explained(network, data, center, scale)
     total = explained + _HALF_RELEVANT * left
@@ -54,14 +39,12 @@ def _explained(
     e, leaves = network.ensemble, network.apply_checked(data.X)
     explained, left = np.zeros(e.n_features), 0.0
     for tree in range(e.n_trees):
-        rows, weight = data.validation.of(
-            min(tree, len(data.validation.begin) - 1)
-        )  # or all trees share one subnetwork
+        own_subnetwork = min(tree, len(data.validation.begin) - 1)  # or all trees share one subnetwork
+        rows, weight = data.validation.of(own_subnetwork)
         splits, own = slice(*e.first_split[tree : tree + 2]), slice(*e.first_leaf[tree : tree + 2])
         value, leaf, y = (e.value[own] - center) / scale, leaves[rows, tree], (data.y[rows] - center) / scale
         sums = np.zeros_like(value)
         np.add.at(sums, leaf, weight[:, None] * y)
-        gains = split_gains(value, e.weight[own], e.begin[splits], e.middle[splits], e.end[splits], sums)
-        explained += np.bincount(e.feature[splits], gains, e.n_features)
+        explained += np.bincount(e.feature[splits], split_gains(e, tree, value, sums), e.n_features)
         left += float((weight * ((y - value[leaf]) ** 2).sum(axis=1)).sum())
     return np.maximum(explained, 0.0), left

@@ -16,15 +16,6 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class GivenRows:
-    """What a user passes: X, y and their weights."""
-
-    X: Any
-    y: Any
-    weight: Any = None
-
-
-@dataclass(frozen=True, eq=False)
 class FitRows:
     """The rows of a fit, those for validation behind the others."""
 
@@ -36,33 +27,33 @@ class FitRows:
 
 
 def read_rows(
-    estimator: "NeuralForest", rows: GivenRows, given: GivenRows | None = None, reset: bool = True
+    estimator: "NeuralForest",
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    X_val: Any = None,
+    y_val: Any = None,
+    sample_weight_val: Any = None,
+    *,
+    reset: bool,
 ) -> FitRows:
-    """Check the rows of a fit, and those that it was given for validation."""
-    X, target = _read_part(estimator, rows, reset)
-    n_rows = X.shape[0]
-    weight = _read_weight(rows.weight, X)
-    if given is not None:
-        X_val, target_val = _read_part(estimator, given, reset=False)
-        weight = np.concatenate([weight, _read_weight(given.weight, X_val)])
-        X, target = _stacked(X, X_val), np.concatenate([target, target_val])
-    class_weights = estimator._class_weights(target, n_rows)
-    weighted = rows.weight is not None or class_weights is not None
-    if class_weights is not None:
-        weight = weight * class_weights
-    parts = [slice(n_rows)] if given is None else [slice(n_rows), slice(n_rows, None)]
-    units = np.concatenate([_in_units_of_the_mean(weight[part]) for part in parts])
-    return FitRows(X, target, units, weight if weighted else None, n_rows)
-
-
-def given_rows(X_val: Any, y_val: Any, sample_weight_val: Any) -> GivenRows | None:
-    """Return the validation rows that fit was given, if any."""
-    if X_val is None and y_val is None and sample_weight_val is None:
-        return None
-    if X_val is None or y_val is None:
+    """Check the rows of a fit, and those that it was given for validation, if any."""
+    given = any(each is not None for each in (X_val, y_val, sample_weight_val))
+    if given and (X_val is None or y_val is None):
         lacking = "X_val" if X_val is None else "y_val"
         raise InvalidParameterError(f"validation rows need X_val and y_val, got no {lacking}: pass both or neither")
-    return GivenRows(X_val, y_val, sample_weight_val)
+    X, target, weight = _read_part(estimator, X, y, sample_weight, reset)
+    n_rows, parts = X.shape[0], [slice(X.shape[0])]
+    if given:
+        X_val, target_val, weight_val = _read_part(estimator, X_val, y_val, sample_weight_val, reset=False)
+        X, target, weight = _stacked(X, X_val), np.concatenate([target, target_val]), np.append(weight, weight_val)
+        parts.append(slice(n_rows, None))
+    class_weights = estimator._class_weights(target, n_rows)
+    weighted = sample_weight is not None or class_weights is not None
+    if class_weights is not None:
+        weight = weight * class_weights
+    units = np.concatenate([_in_units_of_the_mean(weight[part]) for part in parts])
+    return FitRows(X, target, units, weight if weighted else None, n_rows)
 
 
 def read_X(estimator: "NeuralForest", X: ArrayLike, **options: Any) -> Any:
@@ -78,14 +69,13 @@ def read_X(estimator: "NeuralForest", X: ArrayLike, **options: Any) -> Any:
     )
 
 
-def _read_part(estimator: "NeuralForest", rows: GivenRows, reset: bool) -> tuple[Any, NDArray[Any]]:
+def _read_part(
+    estimator: "NeuralForest", X: Any, y: Any, weight: Any, reset: bool
+) -> tuple[Any, NDArray[Any], NDArray[np.float64]]:
     numeric = not estimator._classifier
-    X, y = read_X(estimator, rows.X, y=rows.y, reset=reset, multi_output=numeric, y_numeric=numeric)
-    return X, estimator._check_target(y, reset)
-
-
-def _read_weight(weight: Any, X: Any) -> NDArray[np.float64]:
-    return np.asarray(_check_sample_weight(weight, X, dtype=np.float64, ensure_non_negative=True))
+    X, y = read_X(estimator, X, y=y, reset=reset, multi_output=numeric, y_numeric=numeric)
+    target = estimator._check_target(y, reset)
+    return X, target, _check_sample_weight(weight, X, dtype=np.float64, ensure_non_negative=True)
 
 
 def _in_units_of_the_mean(weight: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -65,16 +65,6 @@ def node_split_scale(
 
     Deep in a tree, nodes are narrow: scaled by the spread of all rows, their soft splits would overlap. NaN is
     ignored; no spread is taken as less than a fiftieth.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn.tree import DecisionTreeRegressor
-    >>> from neuralforest import convert
-    >>> X = np.array([[0.0], [1.0], [2.0], [3.0], [4.0], [14.0]])
-    >>> network = convert(DecisionTreeRegressor(max_leaf_nodes=3).fit(X, [0.0, 0, 1, 1, 1, 9]))
-    >>> node_split_scale(network, X, np.zeros(1), np.ones(1)).round(2)  # of 0 to 14, and of 0 to 4
-    array([0.21, 0.71])
     """
     e = network.ensemble
     scaled = (X - center) / scale

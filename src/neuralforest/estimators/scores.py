@@ -7,16 +7,7 @@ if TYPE_CHECKING:
 
 
 def validation_scores(estimator: "FitSteps") -> tuple[str, float, float]:
-    """Return the name of the validation score, that of the forest and that of the fitted model.
-
-    Examples
-    --------
-    >>> from neuralforest import NeuralForestRegressor
-    >>> from sklearn.datasets import load_diabetes
-    >>> X, y = load_diabetes(return_X_y=True)
-    >>> validation_scores(NeuralForestRegressor(max_epochs=2, random_state=0).fit(X, y))[0]
-    'RMSE'
-    """
+    """Return the name of the validation score, that of the forest and that of the fitted model."""
     forest, model = (in_user_units(estimator, loss) for loss in (estimator.forest_loss_, estimator.validation_loss_))
     return score_name(estimator), forest, model
 

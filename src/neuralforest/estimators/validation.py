@@ -40,9 +40,8 @@ class TrainValidationSplit:
             )
         weight = np.ones(table.n_rows) if forests.draws_by_weight(forest) else table.weight
         drawn = [count[bag] * weight[bag] for count, bag in zip(counts, bags, strict=True)]
-        return SubnetworkRows.own(bags, drawn), SubnetworkRows.own(
-            out_of_bag, [table.weight[rows] for rows in out_of_bag]
-        )
+        weights = [table.weight[rows] for rows in out_of_bag]
+        return SubnetworkRows.own(bags, drawn), SubnetworkRows.own(out_of_bag, weights)
 
 
 def _every_other_first(rows: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -53,15 +52,7 @@ def _every_other_first(rows: NDArray[np.int64]) -> NDArray[np.int64]:
 def out_of_bag_is_chosen(validation: str, training: str, forest: Any, fitted: bool, n_rows: int) -> bool:
     """Decide between out-of-bag rows and a fraction of them, for the parameter `validation`.
 
-    Parameters
-    ----------
-    validation : "auto", "oob" or "fraction"
-    training : "independent" or "joint"
-    forest : estimator
-    fitted : bool
-        Whether the forest is fitted already, so that it matters on how many rows.
-    n_rows : int
-        Rows of fit(X, y).
+    Where the forest was given fitted, it matters whether it was fitted on the n_rows of fit(X, y).
     """
     if validation == "fraction":
         return False

@@ -15,13 +15,7 @@ _TOO_LARGE = 2**31 - 2**20  # bytes that one message of protobuf can hold, less 
 
 
 class Graph:
-    """Nodes and constants; values are referred to by name.
-
-    Parameters
-    ----------
-    dtype : "float32" or "float64"
-        Of the computation.
-    """
+    """Nodes and constants; values are referred to by name. `dtype` is that of the computation."""
 
     def __init__(self, dtype: str) -> None:
         self.dtype = dtype
@@ -70,16 +64,7 @@ class Graph:
         return self.add("Where", self.add("IsNaN", value), value, inside)
 
     def model(self, n_features: int, outputs: dict[str, tuple[str, Any, list[int]]], opset: int) -> onnx.ModelProto:
-        """Return the graph as a model.
-
-        Parameters
-        ----------
-        n_features : int
-            Width of the input X.
-        outputs : dict
-            For each name: the value, its dtype, and its shape behind the rows.
-        opset : int
-        """
+        """Return the graph as a model, given for each output: the value, its dtype, and its shape behind the rows."""
         from neuralforest import __version__
 
         results = [

@@ -8,8 +8,7 @@ import scipy.linalg
 import scipy.sparse
 from numpy.typing import NDArray
 
-from neuralforest.ensemble import TreeEnsemble
-from neuralforest.network import ForestNetwork
+from neuralforest.network import ForestNetwork, LayerParameters
 from neuralforest.network.structure import connection_units
 
 
@@ -30,25 +29,18 @@ class HiddenLayers(NamedTuple):
         return len(self.b2)
 
 
-def missing_outputs(e: TreeEnsemble) -> NDArray[np.float32]:
-    """Return the output of each split's unit where its feature is missing, (splits,)."""
-    return np.where(e.missing_left, -1, 1).astype(np.float32)
-
-
 def hidden_layers(network: ForestNetwork, weight: NDArray[np.float64]) -> Iterator[HiddenLayers]:
     """Return the hidden layers of the soft subnetworks, their scores multiplied by weights, (subnetworks,)."""
-    assert network.soft is not None
-    of_subnetwork = _full if network.soft.connectivity == "full" else _sparse
+    of_subnetwork = _full if network.structure.full else _sparse
     for subnetwork in np.flatnonzero(~network.hard).tolist():
-        factor = weight[subnetwork]
-        for layers in of_subnetwork(network, subnetwork):
+        p, factor = network.layout.views(network.kernel_parameters, subnetwork), weight[subnetwork]
+        for layers in of_subnetwork(network, subnetwork, p):
             W_out = factor * layers.W_out.astype(np.float64)
             yield layers._replace(W_out=W_out, offset=factor * layers.offset)
 
 
-def _sparse(network: ForestNetwork, subnetwork: int) -> Iterator[HiddenLayers]:
-    e, trees, missing = network.ensemble, network.subnetworks.trees(subnetwork), missing_outputs(network.ensemble)
-    p = network.layout.views(network.soft.parameters, subnetwork)  # type: ignore[union-attr]
+def _sparse(network: ForestNetwork, subnetwork: int, p: LayerParameters) -> Iterator[HiddenLayers]:
+    e, trees = network.ensemble, network.subnetworks.trees(subnetwork)
     units = connection_units(e, trees.start, trees.stop)
     W2 = scipy.sparse.csr_array((p.w2, units), (len(p.b2), len(p.b1)))
     for tree in trees:
@@ -56,7 +48,7 @@ def _sparse(network: ForestNetwork, subnetwork: int) -> Iterator[HiddenLayers]:
         own = slice(e.first_split[tree], e.first_split[tree + 1])
         yield HiddenLayers(
             feature=e.feature[own],
-            missing=missing[own],
+            missing=network.structure.missing[own],
             W1=p.w1[splits, None],
             b1=p.b1[splits],
             W2=W2[leaves, splits],
@@ -66,27 +58,23 @@ def _sparse(network: ForestNetwork, subnetwork: int) -> Iterator[HiddenLayers]:
         )
 
 
-def _full(network: ForestNetwork, subnetwork: int) -> Iterator[HiddenLayers]:
+def _full(network: ForestNetwork, subnetwork: int, p: LayerParameters) -> Iterator[HiddenLayers]:
     e, subnetworks = network.ensemble, network.subnetworks
-    p = network.layout.views(network.soft.parameters, subnetwork)  # type: ignore[union-attr]
     own, W_out, offset = subnetworks.splits(subnetwork), p.w_out.T, p.b_out.astype(np.float64)
     if network.softmax_head:
         leaves = [subnetworks.place_of(tree).leaves for tree in subnetworks.trees(subnetwork)]
         W_out = scipy.linalg.block_diag(*(W_out[:, part] for part in leaves))
     offset = offset.ravel() if network.softmax_head else offset.sum(axis=0)
-    yield HiddenLayers(e.feature[own], missing_outputs(e)[own], p.w1, p.b1, p.w2, p.b2, W_out, offset)
+    yield HiddenLayers(e.feature[own], network.structure.missing[own], p.w1, p.b1, p.w2, p.b2, W_out, offset)
 
 
 def merge(parts: list[HiddenLayers], softmax_head: bool) -> HiddenLayers:
     """Lay sparse hidden layers end to end as one."""
     W_out, offset = [part.W_out for part in parts], [part.offset for part in parts]
+    units = ("feature", "missing", "W1", "b1", "b2")
     return HiddenLayers(
-        feature=np.concatenate([part.feature for part in parts]),
-        missing=np.concatenate([part.missing for part in parts]),
-        W1=np.concatenate([part.W1 for part in parts]),
-        b1=np.concatenate([part.b1 for part in parts]),
+        **{name: np.concatenate([getattr(part, name) for part in parts]) for name in units},
         W2=scipy.sparse.block_diag([part.W2 for part in parts], format="csr"),
-        b2=np.concatenate([part.b2 for part in parts]),
         W_out=scipy.linalg.block_diag(*W_out) if softmax_head else np.concatenate(W_out, axis=1),
         offset=np.concatenate(offset) if softmax_head else np.sum(offset, axis=0),
     )

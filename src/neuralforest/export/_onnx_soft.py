@@ -7,24 +7,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuralforest.export._graph import Graph
-from neuralforest.export._hidden_layers import HiddenLayers, merge
+from neuralforest.export._hidden_layers import HiddenLayers, hidden_layers, merge
 from neuralforest.export._view import View
 
 DENSE_LEAVES = 512
 """A tree of more leaves is exported by its connections, one of fewer as a dense matrix.
 
-Measured with onnxruntime 1.31 on one thread, float32, random forests on 10 features (microseconds per row and tree):
-
-leaves      MB per tree            1 row          32 rows        1000 rows
-          dense   sparse   dense  sparse   dense  sparse   dense  sparse
-    64    0.018    0.006     2.8     4.9    0.34    0.66    0.76     2.6
-   256    0.27     0.031      21      25     2.0     3.8     4.0      12
-   512    1.1      0.071      63      54     5.8     8.3      17      38
-  1024    4.2      0.16      208     129      47      35      50      66
-  2048     17      0.35      970     248     135      72     150     135
-
-At 512 leaves both take the same time within a factor of about 2; beyond it matrices mainly make the file larger. (One
-gather of whole paths, instead of one per level, took 2 to 13 times as long as the sparse form for 100 and 2000 rows.)
+Measured with onnxruntime 1.31 on one thread, float32, random forests on 10 features: with 64 leaves a dense tree takes
+a third to a half of the time of a sparse one, at 512 both take the same time within a factor of about 2 (1.1 MB and
+0.07 MB per tree), and at 2048 a dense one takes up to 4 times as long and 50 times the space. One gather of whole
+paths, instead of one per level, took 2 to 13 times as long as the sparse form.
 """
 
 _GROUP = 1024
@@ -37,7 +29,7 @@ def add_soft_trees(graph: Graph, view: View, x: str, form: str) -> str:
     """Add the sum over all soft trees, (outputs, rows); x is (rows, features), as the trees compare it."""
     inputs = _Inputs(graph, view, x)
     limit = {"auto": DENSE_LEAVES, "dense": np.inf, "sparse": 1}[form]  # one leaf has no connection to follow
-    parts = sorted(view.hidden_layers(), key=lambda part: part.n_leaves)
+    parts = sorted(hidden_layers(view.network, view.relative_weight), key=lambda part: part.n_leaves)
     dense = [part for part in parts if inputs.full or part.n_leaves <= limit]
     sums = [_dense_sum(graph, view, inputs, group) for group in _groups(dense)]
     sums += [_sparse_sum(graph, view, inputs, group) for group in _groups(parts[len(dense) :])]
@@ -81,7 +73,7 @@ def _splits(graph: Graph, view: View, inputs: _Inputs, layer: dict[str, NDArray[
     weights = graph.constant(layer["W1"].astype(inputs.dtype))
     u = graph.add("MatMul", weights, inputs.known) if inputs.full else graph.add("Mul", own, weights)
     u = graph.add("Add", u, graph.constant(layer["b1"][..., None].astype(inputs.dtype)))
-    contrast = view.contrast[0]
+    contrast = view.network.structure.contrast1
     if contrast != 1:  # not folded into the weights, which would round them once more
         u = graph.add("Mul", u, graph.constant(contrast.astype(inputs.dtype)))
     u = graph.add("Tanh", graph.cast(u, graph.dtype))
@@ -108,7 +100,7 @@ def _dense_sum(graph: Graph, view: View, inputs: _Inputs, parts: list[HiddenLaye
     n_leaves = max(part.n_leaves for part in parts)
     shapes = {"feature": (n_splits,), "missing": (n_splits,), "W1": (n_splits, parts[0].W1.shape[1]), "b1": (n_splits,)}
     u = _splits(graph, view, inputs, {name: _padded(parts, name, shape) for name, shape in shapes.items()})
-    factor = 2 * np.float64(view.contrast[1])
+    factor = 2 * np.float64(view.network.structure.contrast2)
     W2, b2 = _padded(parts, "W2", (n_leaves, n_splits)), _padded(parts, "b2", (n_leaves,))
     z = graph.add("MatMul", graph.number(factor * W2), u)  # (parts, leaves, rows)
     z = graph.add("Add", z, graph.number(factor * b2[:, :, None]))
@@ -130,7 +122,7 @@ def _sparse_sum(graph: Graph, view: View, inputs: _Inputs, parts: list[HiddenLay
     """Add the sum over parts by their connections, level by level: a leaf has one split at each level above it."""
     layers = merge(parts, view.network.softmax_head)
     u = _splits(graph, view, inputs, layers._asdict())
-    factor = 2 * np.float64(view.contrast[1])
+    factor = 2 * np.float64(view.network.structure.contrast2)
     z = graph.number(factor * layers.b2[:, None])
     depth = np.diff(layers.W2.indptr)
     for level in range(depth.max()):

@@ -8,7 +8,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from neuralforest.export._hidden_layers import missing_outputs
 from neuralforest.export._view import View
 from neuralforest.network import LayerParameters
 from neuralforest.network.structure import connection_units
@@ -30,7 +29,7 @@ class SoftTrees(nn.Module):
         super().__init__()
         network, e, soft = view.network, view.ensemble, view.network.soft
         assert soft is not None
-        self.contrast = float(view.contrast[0]), float(view.contrast[1])
+        self.contrast = float(network.structure.contrast1), float(network.structure.contrast2)
         self.full, self.softmax_head = soft.connectivity == "full", network.softmax_head
         self.is_steep = view.steepness > _STEEP
         self.compare_dtype = getattr(torch, e.compare_dtype)
@@ -38,7 +37,7 @@ class SoftTrees(nn.Module):
         self.leaves_of_trees: list[int] = np.diff(e.first_leaf)[trees].tolist()
         splits = [np.arange(e.n_splits)[network.subnetworks.splits(s)] for s in view.soft_subnetworks]
         self.register_buffer("feature", torch.from_numpy(e.feature[np.concatenate(splits)].astype(np.int64)))
-        self.register_buffer("missing", torch.from_numpy(missing_outputs(e)[np.concatenate(splits)]))
+        self.register_buffer("missing", torch.from_numpy(network.structure.missing[np.concatenate(splits)]))
         for name in ("center", "scale", "low", "high"):
             self.register_buffer(name, torch.from_numpy(getattr(soft, name).copy()))
         where = [network.layout.views(np.arange(network.layout.size), s) for s in view.soft_subnetworks]

@@ -14,16 +14,13 @@ class HardTrees(nn.Module):
         super().__init__()
         trees = nodes_of(view.ensemble, view.hard_trees)
         n_splits, n_leaves = len(trees.feature), len(trees.value)
-        leaves = torch.arange(n_splits, n_splits + n_leaves)
-        zeros = torch.zeros(n_leaves, dtype=torch.int64)
         self.depth, self.n_splits = trees.depth, n_splits
         # Both children of a leaf are the leaf itself, so that every row takes as many steps as the deepest.
-        self.register_buffer("feature", torch.cat([torch.from_numpy(trees.feature), zeros]))
-        threshold = torch.from_numpy(trees.threshold)
-        self.register_buffer("threshold", torch.cat([threshold, torch.zeros(n_leaves, dtype=threshold.dtype)]))
-        self.register_buffer("missing_left", torch.cat([torch.from_numpy(trees.missing_left.copy()), zeros.bool()]))
-        self.register_buffer("left", torch.cat([torch.from_numpy(trees.left), leaves]))
-        self.register_buffer("right", torch.cat([torch.from_numpy(trees.right), leaves]))
+        leaves, zeros = torch.arange(n_splits, n_splits + n_leaves), torch.zeros(n_leaves)
+        of_leaves = {"feature": zeros, "threshold": zeros, "missing_left": zeros, "left": leaves, "right": leaves}
+        for name, values in of_leaves.items():
+            of_splits = torch.from_numpy(getattr(trees, name).copy())
+            self.register_buffer(name, torch.cat([of_splits, values.to(of_splits.dtype)]))
         self.register_buffer("root", torch.from_numpy(trees.root))
         self.register_buffer("value", torch.from_numpy(trees.value - view.weighted_sum.hard_center))
 

@@ -1,6 +1,5 @@
 """What every export needs of a model: its trees, its soft subnetworks, and how their sums become a prediction."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -10,7 +9,6 @@ from numpy.typing import NDArray
 
 from neuralforest.ensemble import TreeEnsemble
 from neuralforest.exceptions import NotFittedError, UnsupportedModelError
-from neuralforest.export._hidden_layers import HiddenLayers, hidden_layers
 from neuralforest.network import FAR, ForestNetwork
 
 
@@ -54,25 +52,16 @@ class View:
         return self.network.ensemble
 
     @property
-    def contrast(self) -> tuple[np.float32, np.float32]:
-        """The contrasts of a soft network, in the precision that it computes in."""
-        assert self.network.soft is not None
-        first, second = self.network.soft.contrast
-        return np.float32(first), np.float32(second)
-
-    @property
     def steepness(self) -> float:
         """The largest contrast * |offset| of the first layer.
 
         Times 6e-8 it is the error in the argument of tanh where w x + b is rounded twice in float32 (kernels: once).
         """
         network = self.network
-        if network.soft is None or network.hard.all():
-            return 0.0
-        parts = (network.layout.views(network.soft.parameters, s).b1 for s in self.soft_subnetworks)
+        parts = (network.layout.views(network.kernel_parameters, s).b1 for s in self.soft_subnetworks)
         offset = np.abs(np.concatenate(list(parts)))
         largest = float(offset.max(initial=0, where=offset < FAR))  # thresholds of +inf saturate in any precision
-        return largest * float(self.contrast[0])
+        return largest * float(network.structure.contrast1)
 
     @cached_property
     def soft_subnetworks(self) -> list[int]:
@@ -112,7 +101,3 @@ class View:
             factor = factor / (n_trees.max() if self.network.softmax_head else 1)
         varies = np.isnan(self.constant)
         return WeightedSum(np.where(varies, shift, self.constant), weight * varies, factor * varies, center)
-
-    def hidden_layers(self) -> Iterator[HiddenLayers]:
-        """Return the hidden layers of the soft subnetworks, their scores times the relative weights."""
-        return hidden_layers(self.network, self.relative_weight)

@@ -16,7 +16,6 @@ except ImportError as error:
 
 from neuralforest.export._graph import Graph, labels
 from neuralforest.export._onnx_hard import add_hard_trees
-from neuralforest.export._onnx_linear import add_linear
 from neuralforest.export._onnx_soft import add_soft_trees
 from neuralforest.export._view import View
 from neuralforest.network import ForestNetwork, LinearModel
@@ -114,9 +113,19 @@ def _add_forest(graph: Graph, view: View, model: ForestNetwork, x: str, form: st
     return score if model.classes is None else _probability(graph, model.link, score)
 
 
+def _add_linear(graph: Graph, view: View, model: LinearModel, x: str, form: str) -> str:
+    """Add the predictions of a linear model as a base model."""
+    x = graph.cast(x, "float64")  # a centre far from 0 would cost digits in float32
+    scaled = graph.add("Sub", graph.clip(x, model.low, model.high), graph.constant(model.center))
+    scaled = graph.add("Div", scaled, graph.constant(model.scale))
+    scaled = graph.add("Where", graph.add("IsNaN", x), graph.constant(np.zeros(1)), scaled)
+    product = graph.add("MatMul", graph.cast(scaled, graph.dtype), graph.number(model.coef))
+    return graph.add("Add", product, graph.number(model.intercept))
+
+
 _ADD_BASE_MODEL: dict[type, Callable[[Graph, View, Any, str, str], str]] = {
     ForestNetwork: _add_forest,
-    LinearModel: lambda graph, view, model, x, form: add_linear(graph, model, x),
+    LinearModel: _add_linear,
 }
 
 

@@ -15,7 +15,6 @@ except ImportError as error:
 
 from torch import Tensor, nn
 
-from neuralforest.export._torch_linear import LinearFunction
 from neuralforest.export._torch_soft import SoftTrees
 from neuralforest.export._torch_trees import HardTrees
 from neuralforest.export._view import View
@@ -69,6 +68,22 @@ class ForestModule(nn.Module):
             return out.softmax(dim=1)
         second = torch.sigmoid(out[:, :1]) if self.link == "logit" else torch.special.ndtr(out[:, :1])
         return torch.cat([1 - second, second], dim=1)
+
+
+class LinearFunction(nn.Module):
+    """A linear base model: without parameters, with a gradient for its inputs."""
+
+    def __init__(self, model: LinearModel, compare_dtype: str) -> None:
+        super().__init__()
+        self.compare_dtype = getattr(torch, compare_dtype)
+        for name in ("low", "high", "center", "scale", "coef", "intercept"):
+            self.register_buffer(name, torch.tensor(getattr(model, name)))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return the predictions, (rows, outputs); see `LinearModel.prediction`."""
+        x = x.to(self.compare_dtype).to(self.coef.dtype)
+        scaled = (torch.clamp(x, self.low, self.high) - self.center) / self.scale
+        return torch.where(x.isnan(), 0.0, scaled) @ self.coef + self.intercept
 
 
 _BASE_MODULES: dict[type, Callable[[Any, View], nn.Module]] = {

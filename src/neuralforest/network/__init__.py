@@ -8,7 +8,7 @@ from neuralforest.network.linear import LinearModel
 from neuralforest.network.softening import FAR, Softening
 from neuralforest.network.stacking import BaseModel, StackedModel
 from neuralforest.network.structure import Connectivity
-from neuralforest.network.subnetworks import Place, Subnetworks, Training
+from neuralforest.network.subnetworks import Training
 
 __all__ = [
     "FAR",
@@ -19,10 +19,8 @@ __all__ = [
     "Layers",
     "LinearModel",
     "ParameterLayout",
-    "Place",
     "Softening",
     "StackedModel",
-    "Subnetworks",
     "Training",
     "feature_importances",
 ]

@@ -117,7 +117,7 @@ class ForestNetwork:
     @cached_property
     def subnetworks(self) -> Subnetworks:
         """Which trees share parameters; each tree of a hard network is one by itself."""
-        return Subnetworks.of(self.ensemble, one_per_tree(self.ensemble) if self.soft is None else self.soft.first_tree)
+        return Subnetworks(self.ensemble, one_per_tree(self.ensemble) if self.soft is None else self.soft.first_tree)
 
     @cached_property
     def kernel_parameters(self) -> NDArray[np.float32]:
@@ -211,22 +211,9 @@ class ForestNetwork:
         split_scale : float or array (splits,)
             What the weights of each split are multiplied with, on top of the contrast.
         """
-        soft = softened(
-            self.ensemble,
-            contrast,
-            center=center,
-            scale=scale,
-            low=low,
-            high=high,
-            spread=spread,
-            output_center=output_center,
-            output_scale=output_scale,
-            training=training,
-            connectivity=connectivity,
-            first_tree=first_tree,
-            fold_contrast=fold_contrast,
-            split_scale=split_scale,
-        )
+        units = {"center": center, "scale": scale, "low": low, "high": high, "spread": spread}
+        units |= {"output_center": output_center, "output_scale": output_scale, "split_scale": split_scale}
+        soft = softened(self.ensemble, contrast, units, training, connectivity, first_tree, fold_contrast)
         return replace(self, soft=soft)
 
     def with_parameters(self, parameters: NDArray[np.float32], hard: NDArray[np.bool_]) -> "ForestNetwork":
@@ -299,6 +286,12 @@ class ForestNetwork:
             scaled = (X - soft.center) / soft.scale
         np.clip(scaled, soft.low, soft.high, out=scaled)
         return np.ascontiguousarray(scaled, dtype=np.float32)
+
+    def in_training_units(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return targets or raw predictions, (rows, outputs), in the units that the network is trained in."""
+        if self.soft is None or self.classes is not None:
+            return y
+        return (y - self.soft.output_center) / self.soft.output_scale
 
     def predict(self, X: ArrayLike, n_jobs: int | None = None) -> NDArray[Any]:
         """Predict a number, or a label, for each row.

@@ -6,6 +6,8 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
+from neuralforest.ensemble import TreeEnsemble
+
 if TYPE_CHECKING:
     from neuralforest.network.forest_network import ForestNetwork
 
@@ -44,10 +46,8 @@ def own_importances(network: "ForestNetwork") -> NDArray[np.float64]:
     for subnetwork in range(network.n_subnetworks):
         value, attribution = subnetwork_values(network, subnetwork), _attribution(network, subnetwork)
         for tree in network.subnetworks.trees(subnetwork):
-            splits, leaves = (slice(*first[tree : tree + 2]) for first in (e.first_split, e.first_leaf))
             place = network.subnetworks.place_of(tree)
-            gains = split_gains(value[place.leaves], e.weight[leaves], e.begin[splits], e.middle[splits], e.end[splits])
-            decrease = gains @ attribution[place.splits]
+            decrease = split_gains(e, tree, value[place.leaves]) @ attribution[place.splits]
             if e.aggregation == "mean" and decrease.sum() > 0:
                 decrease = decrease / decrease.sum()  # trees of a mean count equally, trees of a sum by what they add
             total += decrease
@@ -66,28 +66,16 @@ def subnetwork_values(network: "ForestNetwork", subnetwork: int) -> NDArray[np.f
 
 
 def split_gains(
-    value: NDArray[np.float64],
-    weight: NDArray[np.float64],
-    begin: NDArray[np.int32],
-    middle: NDArray[np.int32],
-    end: NDArray[np.int32],
-    target: NDArray[np.float64] | None = None,
+    e: TreeEnsemble, tree: int, value: NDArray[np.float64], target: NDArray[np.float64] | None = None
 ) -> NDArray[np.float64]:
     """Return what each split of a tree explains of a target, (splits,): the covariance of its step with the target.
 
-    For the values of the leaves themselves, this is the sum of squares between its two sides; for a target on other
-    rows it is less, and negative where both disagree.
-
-    Parameters
-    ----------
-    value : (leaves, outputs)
-    weight : (leaves,)
-        Of the rows that the tree was grown on; they determine the mean of a split's two sides.
-    begin, middle, end : (splits,)
-        Runs of leaves.
-    target : (leaves, outputs), optional
-        The sum of a target, less its mean, over some rows in each leaf; that of the leaves' values when not given.
+    For the values of the leaves themselves, (leaves, outputs), this is the sum of squares between its two sides. A
+    target is the sum, less its mean, over some other rows in each leaf, (leaves, outputs): then it is less, and
+    negative where both disagree. The training rows of the leaves determine the mean of a split's two sides.
     """
+    splits, leaves = slice(*e.first_split[tree : tree + 2]), slice(*e.first_leaf[tree : tree + 2])
+    begin, middle, end, weight = e.begin[splits], e.middle[splits], e.end[splits], e.weight[leaves]
     own = weight[:, None] * (value - value.mean(axis=0))
     summed = weight[:, None], own, own if target is None else target
     weights, sums, targets = (np.cumsum(np.vstack([np.zeros_like(each[:1]), each]), axis=0) for each in summed)

@@ -31,24 +31,14 @@ def leaf_targets(
 def initial_parameters(
     e: TreeEnsemble,
     structure: Structure,
-    threshold: NDArray[np.float64],
-    units: dict[str, NDArray[np.float64]],
-    factors: tuple[NDArray[np.float64], float],
+    threshold: NDArray[np.float64],  # (splits,), in scaled units
+    units: dict[str, NDArray[np.float64]],  # with output_center and output_scale
+    factors: tuple[NDArray[np.float64], float],  # of the weights of the hidden layers: of each split, and of all leaves
 ) -> NDArray[np.float32]:
-    """Return the weights that the trees give to every subnetwork, end to end.
-
-    Parameters
-    ----------
-    threshold : float64 array (splits,)
-        In scaled units.
-    units : dict
-        With output_center and output_scale.
-    factors : array (splits,) and float
-        What the weights of the hidden layers are multiplied with.
-    """
+    """Return the weights that the trees give to every subnetwork, end to end."""
     leaf, base = _output_layer(e, structure, units["output_center"], units["output_scale"])
     (factor1, factor2), signs = factors, connection_signs(e)
-    layout, subnetworks = ParameterLayout(structure), Subnetworks.of(e, structure.first_tree)
+    layout, subnetworks = ParameterLayout(structure), Subnetworks(e, structure.first_tree)
     parameters = np.zeros(layout.size, np.float32)
     for number in range(len(subnetworks)):
         p, splits, leaves = layout.views(parameters, number), subnetworks.splits(number), subnetworks.leaves(number)

@@ -20,41 +20,23 @@ FAR = 1e30
 class Softening:
     """What a soft network has beyond its trees.
 
-    Parameters
-    ----------
-    contrast : pair of floats
-        Slopes of the activations of the two hidden layers, tanh(contrast * argument).
-    center, scale : float64 arrays (features,)
-        The input of layer 1 is (x - center) / scale, clipped to [low, high].
-    low, high : float64 arrays (features,)
-        In scaled units: like trees, the network does not extrapolate.
-    spread : float64 array (features,)
-        Standard deviation of the features in scaled units, to compare weights of different features.
-    output_center, output_scale : float64 arrays (outputs,)
-        A prediction is output_center + output_scale * (output of the network).
-    training : "independent" or "joint"
-    connectivity : "sparse" or "full"
-    first_tree : int64 array (subnetworks + 1,)
-        The first tree of each subnetwork, which has parameters of its own.
-    parameters : float32 array
-        See `layout`.
-    hard : bool array (subnetworks,)
-        Subnetworks that are evaluated as the trees they came from.
+    The input of layer 1 is (x - center) / scale, clipped to [low, high]: like trees, the network does not extrapolate.
+    A prediction is output_center + output_scale * (output of the network).
     """
 
-    contrast: tuple[float, float]
-    center: NDArray[np.float64]
-    scale: NDArray[np.float64]
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
-    spread: NDArray[np.float64]
-    output_center: NDArray[np.float64]
-    output_scale: NDArray[np.float64]
+    contrast: tuple[float, float]  # slopes of the activations of the two hidden layers, tanh(contrast * argument)
+    center: NDArray[np.float64]  # (features,)
+    scale: NDArray[np.float64]  # (features,)
+    low: NDArray[np.float64]  # (features,), in scaled units
+    high: NDArray[np.float64]  # (features,), in scaled units
+    spread: NDArray[np.float64]  # (features,): standard deviation in scaled units, to compare weights of features
+    output_center: NDArray[np.float64]  # (outputs,)
+    output_scale: NDArray[np.float64]  # (outputs,)
     training: Training
     connectivity: Connectivity
-    first_tree: NDArray[np.int64]
-    parameters: NDArray[np.float32]
-    hard: NDArray[np.bool_]
+    first_tree: NDArray[np.int64]  # (subnetworks + 1,): the first tree of each subnetwork
+    parameters: NDArray[np.float32]  # see `layout`
+    hard: NDArray[np.bool_]  # (subnetworks,): those that are evaluated as the trees they came from
 
     def __post_init__(self) -> None:
         if not (self.low <= self.high).all():
@@ -67,44 +49,28 @@ class Softening:
 def softened(
     e: TreeEnsemble,
     contrast: tuple[float, float],
-    *,
-    center: ArrayLike,
-    scale: ArrayLike,
-    low: ArrayLike,
-    high: ArrayLike,
-    spread: ArrayLike,
-    output_center: ArrayLike,
-    output_scale: ArrayLike,
+    units: dict[str, ArrayLike],
     training: Training,
     connectivity: Connectivity,
     first_tree: ArrayLike | None,
     fold_contrast: bool,
-    split_scale: ArrayLike,
 ) -> Softening:
     """Return trees with tanh in place of the steps of their splits and leaves; see `ForestNetwork.soften`."""
     contrast = _check_contrast(contrast)
     _check_mode(e, training, connectivity)
-    inputs = (("center", center), ("scale", scale), ("low", low), ("high", high), ("spread", spread))
-    outputs = (("output_center", output_center), ("output_scale", output_scale))
-    units = {name: _per_column(name, value, e.n_features) for name, value in inputs}
-    units |= {name: _per_column(name, value, e.n_outputs) for name, value in outputs}
-    for name in ("scale", "spread", "output_scale"):
-        if not (units[name] > 0).all():
-            raise InvalidParameterError(f"{name} must be positive, got {units[name]}")
+    arrays = {name: _check_unit(name, value, e) for name, value in units.items()}
     kept, fold = ((1.0, 1.0), contrast) if fold_contrast else (contrast, (1.0, 1.0))
-    factor = _per_column("split_scale", split_scale, e.n_splits, "splits") * fold[0]
-    if not (factor > 0).all():
-        raise InvalidParameterError(f"split_scale must be positive, got {split_scale!r}")
+    factor = arrays.pop("split_scale") * fold[0]
     structure = build_structure(e, partition(e, training, first_tree), connectivity, kept)
     largest = float(np.finfo(np.float32).max) / np.maximum(factor, 1.0)
-    threshold = (e.threshold - units["center"][e.feature]) / units["scale"][e.feature]
+    threshold = (e.threshold - arrays["center"][e.feature]) / arrays["scale"][e.feature]
     return Softening(
         contrast=kept,
-        **units,
+        **arrays,
         training=training,
         connectivity=connectivity,
         first_tree=structure.first_tree,
-        parameters=initial_parameters(e, structure, np.clip(threshold, -largest, largest), units, (factor, fold[1])),
+        parameters=initial_parameters(e, structure, np.clip(threshold, -largest, largest), arrays, (factor, fold[1])),
         hard=np.zeros(len(structure.first_tree) - 1, np.bool_),
     )
 
@@ -129,8 +95,13 @@ def _check_contrast(contrast: Any) -> tuple[float, float]:
     return float(pair[0]), float(pair[1])
 
 
-def _per_column(name: str, value: ArrayLike, n: int, what: str = "columns") -> NDArray[np.float64]:
+def _check_unit(name: str, value: ArrayLike, e: TreeEnsemble) -> NDArray[np.float64]:
+    """Return a number for every column, or for every split."""
+    n = e.n_splits if name == "split_scale" else e.n_outputs if name.startswith("output") else e.n_features
     array = np.asarray(value, dtype=np.float64)
     if array.shape not in ((), (n,)) or not np.isfinite(array).all():
+        what = "splits" if name == "split_scale" else "columns"
         raise InvalidParameterError(f"{name} must be one finite number, or one for each of {n} {what}, got {value!r}")
+    if name.endswith(("scale", "spread")) and not (array > 0).all():
+        raise InvalidParameterError(f"{name} must be positive, got {value!r}")
     return np.broadcast_to(array, (n,)).copy()

@@ -39,21 +39,13 @@ class BaseModel(Protocol):
 class StackedModel:
     """A base model and its stacking weight.
 
-    Parameters
-    ----------
-    name : str
-        Such as "gradient_boosting"; a key of `stacking_weights`.
-    model : BaseModel
-    weight : float
-        Between 0 and 1. The network has what all base models leave.
-    is_fallback : bool
-        Whether it replaces over-dispersed predictions where there is no detectable signal. It is dropped when training
-        goes on with other rows.
+    A fallback replaces over-dispersed predictions where there is no detectable signal. It is dropped when training goes
+    on with other rows.
     """
 
-    name: str
+    name: str  # such as "gradient_boosting"; a key of `stacking_weights`
     model: BaseModel
-    weight: float
+    weight: float  # between 0 and 1; the network has what all base models leave
     is_fallback: bool = False
 
 

@@ -112,13 +112,6 @@ def count_parameters(
 
     A sparse tree has 2 (K - 1) + (sum of leaf depths) + 2 K + 1 of them, whatever the number d of features; a fully
     connected one (d + 1) (K - 1) + K (K - 1) + 2 K + 1. With several outputs there are K + 1 more for each.
-
-    Examples
-    --------
-    >>> from neuralforest.ensemble import TreeEnsemble
-    >>> stump = TreeEnsemble([0], [0.5], [True], [1], [[1.0], [3.0]], [4, 4], [0, 1], [0, 2], n_features=3)
-    >>> count_parameters(stump), count_parameters(stump, "full")
-    (9, 11)
     """
     e = ensemble
     trees = partition(e, training, first_tree)

@@ -27,32 +27,10 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Subnetworks:
-    """A partition of the trees of an ensemble.
+    """A partition of the trees of an ensemble."""
 
-    Parameters
-    ----------
-    first_tree : int64 array (subnetworks + 1,)
-        The first tree of each subnetwork, and the number of trees.
-    first_split, first_leaf : int64 arrays (trees + 1,)
-        Of the ensemble.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> pairs = Subnetworks(np.array([0, 2, 4]), np.array([0, 1, 2, 3, 4]), np.array([0, 2, 4, 6, 8]))
-    >>> len(pairs), pairs.trees(1), pairs.leaves(1), pairs.of_tree
-    (2, range(2, 4), slice(4, 8, None), array([0, 0, 1, 1]))
-    >>> pairs.place_of(3)
-    Place(subnetwork=1, splits=slice(1, 2, None), leaves=slice(2, 4, None), tree=1)
-    """
-
-    first_tree: NDArray[np.int64]
-    first_split: NDArray[np.int64]
-    first_leaf: NDArray[np.int64]
-
-    @classmethod
-    def of(cls, ensemble: TreeEnsemble, first_tree: NDArray[np.int64]) -> "Subnetworks":
-        return cls(first_tree, ensemble.first_split, ensemble.first_leaf)
+    ensemble: TreeEnsemble
+    first_tree: NDArray[np.int64]  # (subnetworks + 1,): the first tree of each subnetwork, and the number of trees
 
     def __len__(self) -> int:
         return len(self.first_tree) - 1
@@ -62,11 +40,11 @@ class Subnetworks:
 
     def splits(self, subnetwork: int) -> slice:
         """Return the splits of a subnetwork, among those of the ensemble."""
-        return self._of_trees(self.first_split, subnetwork)
+        return self._of_trees(self.ensemble.first_split, subnetwork)
 
     def leaves(self, subnetwork: int) -> slice:
         """Return the leaves of a subnetwork, among those of the ensemble."""
-        return self._of_trees(self.first_leaf, subnetwork)
+        return self._of_trees(self.ensemble.first_leaf, subnetwork)
 
     @property
     def n_trees(self) -> NDArray[np.int64]:
@@ -83,7 +61,7 @@ class Subnetworks:
         first = self.first_tree[subnetwork]
         splits, leaves = (
             slice(*(int(offsets[t] - offsets[first]) for t in (tree, tree + 1)))
-            for offsets in (self.first_split, self.first_leaf)
+            for offsets in (self.ensemble.first_split, self.ensemble.first_leaf)
         )
         return Place(subnetwork, splits, leaves, int(tree - first))
 
@@ -101,13 +79,8 @@ def partition(ensemble: TreeEnsemble, training: Training, first_tree: ArrayLike 
     if first_tree is None:
         return one_per_tree(ensemble) if training == "independent" else np.array(ensemble.groups)
     trees = np.asarray(first_tree, np.int64)
-    if (
-        trees.ndim != 1
-        or len(trees) < 2
-        or trees[0] != 0
-        or trees[-1] != ensemble.n_trees
-        or (np.diff(trees) < 1).any()
-    ):
+    rises = trees.ndim == 1 and len(trees) > 1 and (np.diff(trees) > 0).all()
+    if not (rises and trees[0] == 0 and trees[-1] == ensemble.n_trees):
         raise InvalidParameterError(
             f"first_tree must rise from 0 to the number of trees, {ensemble.n_trees}, got {trees}"
         )

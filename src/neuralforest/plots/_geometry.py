@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 
 Size = tuple[float, float]  # width, height
 
+_TREE_GAPS = (0.45, 0.1)  # between the boxes of a tree, horizontal and vertical
+_NETWORK_GAPS = (1.3, 0.12)  # between columns, and the minimum between units
+
 
 @dataclass(frozen=True, eq=False)
 class Nodes:
@@ -38,14 +41,7 @@ class Nodes:
 
 
 def tree_nodes(middle: Sequence[int] | NDArray[np.integer]) -> Nodes:
-    """Return the nodes of a tree from the first right leaf of each of its splits.
-
-    Examples
-    --------
-    >>> nodes = tree_nodes([1, 2])  # the second split is the right child of the first
-    >>> nodes.split, nodes.parent
-    (array([ 0, -1,  1, -1, -1]), array([-1,  0,  0,  2,  2]))
-    """
+    """Return the nodes of a tree from the first right leaf of each of its splits."""
     rows: list[tuple[int, int, int, int, int]] = []
     waiting = [(0, 0, len(middle) + 1, -1, 0)]
     while waiting:
@@ -75,19 +71,9 @@ class TreeLayout:
     size: Size
 
 
-def tree_layout(nodes: Nodes, split_size: Size, end_size: Size, max_depth: int, gaps: Size = (0.45, 0.1)) -> TreeLayout:
-    """Place the boxes of a tree.
-
-    Parameters
-    ----------
-    nodes : Nodes
-    split_size, end_size : pairs of floats
-        Width and height of the boxes of splits and of ends.
-    max_depth : int
-        Nodes at this depth are ends, whether they are leaves or not.
-    gaps : pair of floats
-        Space between boxes, horizontal and vertical.
-    """
+def tree_layout(nodes: Nodes, split_size: Size, end_size: Size, max_depth: int) -> TreeLayout:
+    """Place the boxes of a tree, given the sizes of splits and of ends; nodes at `max_depth` are ends."""
+    gaps = _TREE_GAPS
     shown = np.flatnonzero(nodes.depth <= max_depth)
     depth = nodes.depth[shown]
     is_end = nodes.is_leaf[shown] | (depth == max_depth)
@@ -119,18 +105,9 @@ class NetworkLayout:
     size: Size
 
 
-def network_layout(counts: Sequence[int], sizes: Sequence[Size], gaps: Size = (1.3, 0.12)) -> NetworkLayout:
-    """Place the units of each layer in a column, in order, spread over the height of the longest.
-
-    Parameters
-    ----------
-    counts : four ints
-        Units of each column.
-    sizes : four pairs of floats
-        Width and height of a unit of each column.
-    gaps : pair of floats
-        Space between columns, and the minimum space between units.
-    """
+def network_layout(counts: Sequence[int], sizes: Sequence[Size]) -> NetworkLayout:
+    """Place the units of each layer in a column, in order, spread over the height of the longest."""
+    gaps = _NETWORK_GAPS
     height = max(n * (size[1] + gaps[1]) for n, size in zip(counts, sizes, strict=True))
     widths = np.array([size[0] for size in sizes])
     left = np.concatenate([[0.0], np.cumsum(widths + gaps[0])])

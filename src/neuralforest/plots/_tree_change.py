@@ -16,35 +16,19 @@ from neuralforest.plots.arguments import medians_and_deviations, rows_of
 class TreeChange:
     """A tree before and after training.
 
-    Parameters
-    ----------
-    feature : int array (splits,)
-        The feature of each split of the tree.
-    threshold_before, threshold_after : float arrays (splits,)
-        In units of the feature. With full connectivity a trained split depends on other features too; its threshold is
-        then the one with the other features at their centre.
-    spread : float array (features,) or None
-        Standard deviation of each feature; None when it is not known.
-    own_weight : float array (splits,)
-        The fraction of the split's weights, each times the spread of its feature, that is on its own feature; 1 with
-        sparse connectivity.
-    is_reversed : bool array (splits,)
-        Whether large values now go left.
-    value_before, value_after : float arrays (leaves, outputs)
-        The prediction of each leaf when it alone is active: a number, probabilities, or scores that are summed.
-    is_hard : bool
-        Whether the tree is evaluated as a tree, because it was not trained or its network did not improve it.
+    Thresholds are in units of the feature. With full connectivity a trained split depends on other features too; its
+    threshold is then the one with the other features at their centre.
     """
 
-    feature: NDArray[np.int32]
-    threshold_before: NDArray[np.float64]
-    threshold_after: NDArray[np.float64]
-    spread: NDArray[np.float64] | None
-    own_weight: NDArray[np.float64]
-    is_reversed: NDArray[np.bool_]
-    value_before: NDArray[np.float64]
-    value_after: NDArray[np.float64]
-    is_hard: bool
+    feature: NDArray[np.int32]  # (splits,)
+    threshold_before: NDArray[np.float64]  # (splits,)
+    threshold_after: NDArray[np.float64]  # (splits,)
+    spread: NDArray[np.float64] | None  # (features,), standard deviations; None when they are not known
+    own_weight: NDArray[np.float64]  # (splits,), fraction of weight times spread on the own feature; 1 if sparse
+    is_reversed: NDArray[np.bool_]  # (splits,), whether large values now go left
+    value_before: NDArray[np.float64]  # (leaves, outputs), see `leaf_values`
+    value_after: NDArray[np.float64]  # (leaves, outputs)
+    is_hard: bool  # evaluated as a tree, because it was not trained or its network did not improve it
 
     @property
     def shift(self) -> NDArray[np.float64]:
@@ -61,15 +45,7 @@ class TreeChange:
 
 
 def tree_change(network: ForestNetwork, tree: int, X: Any = None) -> TreeChange:
-    """Compare a tree of a network with its state before training.
-
-    Parameters
-    ----------
-    network : ForestNetwork
-    tree : int
-    X : array-like (rows, features), optional
-        Rows whose medians and standard deviations replace those of the training rows.
-    """
+    """Compare a tree of a network with its state before training; X replaces the training rows of `TreeDisplay`."""
     e, soft = network.ensemble, network.soft
     own = slice(e.first_split[tree], e.first_split[tree + 1])
     feature, threshold = e.feature[own], e.threshold[own]
@@ -92,18 +68,16 @@ def tree_change(network: ForestNetwork, tree: int, X: Any = None) -> TreeChange:
 
 def _center_and_spread(network: ForestNetwork, X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
     """Return the values of the other features of a split, and the standard deviations where they are known."""
-    soft, n_features = network.soft, network.n_features
+    soft = network.soft
+    center = np.zeros(network.n_features) if soft is None else soft.center
     if X is not None:
         medians, spread = medians_and_deviations(rows_of(network, X))
-        center = np.zeros(n_features) if soft is None else soft.center
         return np.where(np.isnan(medians), center, medians), spread
-    if soft is None:
-        return np.zeros(n_features), None
-    if (soft.center == 0).all() and (soft.scale == 1).all():  # raw units: no standard deviations were computed
-        if soft.connectivity == "full" and not network.hard.all():
+    if soft is None or ((center == 0).all() and (soft.scale == 1).all()):  # no standard deviations were computed
+        if soft is not None and soft.connectivity == "full" and not network.hard.all():
             raise InvalidParameterError(
                 "a tree of a fully connected network in raw units (standardize=False) needs X, whose medians replace "
                 "the other features of a split: pass X"
             )
-        return soft.center, None
-    return soft.center, soft.scale * soft.spread
+        return center, None
+    return center, soft.scale * soft.spread

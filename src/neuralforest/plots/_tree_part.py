@@ -1,15 +1,14 @@
 """The part of one tree's network that is drawn: units, connections and labels. Does not use matplotlib."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from neuralforest.network import ForestNetwork
-from neuralforest.plots._geometry import Nodes, tree_nodes
-from neuralforest.plots._tree_layers import TreeLayers, is_hard, leaf_values, tree_layers
+from neuralforest.plots._geometry import tree_nodes
+from neuralforest.plots._tree_layers import activations, is_hard, leaf_values, tree_layers
 from neuralforest.plots.arguments import Target
 from neuralforest.plots.text import number, short
 
@@ -24,86 +23,76 @@ class Connections(NamedTuple):
     weight: NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False)
 class TreePart:
-    """A tree of a network, from which units and connections are selected."""
+    """A selection of units of a tree: the most visited leaves, the splits above them, and the strongest inputs.
 
-    network: ForestNetwork
-    tree: int
-    layers: TreeLayers
-    nodes: Nodes
-    feature: NDArray[np.int32]  # (splits,)
-    above: NDArray[np.bool_]  # (leaves, splits), whether the split is on the leaf's path
+    Given a row, the leaf that is most active for it and the splits above that leaf, its path, are among them.
+    """
 
-    @classmethod
-    def of(cls, network: ForestNetwork, tree: int) -> "TreePart":
-        e = network.ensemble
+    def __init__(
+        self,
+        network: ForestNetwork,
+        tree: int,
+        row: NDArray[np.floating] | None,
+        max_leaves: int,
+        max_inputs: int,
+        weakest: float,
+    ) -> None:
+        e, soft = network.ensemble, network.soft
         own = slice(e.first_split[tree], e.first_split[tree + 1])
-        leaf = np.arange(own.stop - own.start + 1)[:, None]
-        above = (e.begin[own] <= leaf) & (leaf < e.end[own])
-        return cls(network, tree, tree_layers(network, tree), tree_nodes(e.middle[own]), e.feature[own], above)
+        self.network, self.tree, self.weakest = network, tree, weakest
+        self.layers, self.feature, self.nodes = tree_layers(network, tree), e.feature[own], tree_nodes(e.middle[own])
+        self.full = soft is not None and soft.connectivity == "full" and not is_hard(network, tree)
+        # With full connectivity the weights are multiplied by the spread of the features, to compare them.
+        self.W1 = self.layers.W1 * soft.spread if self.full and soft is not None else self.layers.W1
+        leaf = np.arange(len(self.feature) + 1)[:, None]
+        above = (e.begin[own] <= leaf) & (leaf < e.end[own])  # (leaves, splits)
+        weight = e.weight[e.first_leaf[tree] : e.first_leaf[tree + 1]].copy()
+        self.leaf: int | None = None
+        self.path: Units | None = None
+        if row is not None:
+            self.active = activations(network, tree, row).leaves
+            self.leaf = int(self.active.argmax())
+            self.path = np.flatnonzero(above[self.leaf])
+            weight[self.leaf] = np.inf
+        self.leaves: Units = np.sort(np.argsort(-weight, kind="stable")[:max_leaves])
+        self.splits: Units = np.flatnonzero(above[self.leaves].any(axis=0))
+        self.inputs = self._strongest_inputs(max_inputs)
 
-    @property
-    def _subnetwork(self) -> int:
-        return self.network.subnetworks.place_of(self.tree).subnetwork
-
-    @property
-    def full(self) -> bool:
-        soft = self.network.soft
-        return soft is not None and soft.connectivity == "full" and not is_hard(self.network, self.tree)
-
-    @property
-    def W1(self) -> NDArray[np.float64]:
-        """The weights of the first layer; with full connectivity times the spread of the features, to compare them."""
-        soft = self.network.soft
-        return self.layers.W1 * soft.spread if self.full and soft is not None else self.layers.W1
-
-    def most_visited(self, limit: int, always: int | None) -> Units:
-        """Return the leaves with the most training rows, in order; one of them is always included."""
-        e = self.network.ensemble
-        weight = e.weight[e.first_leaf[self.tree] : e.first_leaf[self.tree + 1]].copy()
-        if always is not None:
-            weight[always] = np.inf
-        return np.sort(np.argsort(-weight, kind="stable")[:limit])
-
-    def _strong(self, matrix: NDArray[np.float64], weakest: float) -> NDArray[np.bool_]:
+    def _strong(self, matrix: NDArray[np.float64]) -> NDArray[np.bool_]:
         """Return which weights are drawn: all that exist, or with full connectivity those that are large enough."""
         size = np.abs(matrix)
-        return (size > 0) & (size >= (weakest * size.max(initial=0.0) if self.full else 0.0))
+        return (size > 0) & (size >= (self.weakest * size.max(initial=0.0) if self.full else 0.0))
 
-    def strongest_inputs(self, splits: Units, path: Units | None, limit: int, weakest: float) -> Units:
+    def _strongest_inputs(self, limit: int) -> Units:
         """Return the features with the largest weights, in order; those on the path of a row are preferred."""
-        matrix = self.W1[splits]
-        size = np.where(self._strong(matrix, weakest), np.abs(matrix), 0.0).sum(axis=0)
-        if path is not None:
-            size[self.feature[path]] += size.max(initial=0.0)
+        matrix = self.W1[self.splits]
+        size = np.where(self._strong(matrix), np.abs(matrix), 0.0).sum(axis=0)
+        if self.path is not None:
+            size[self.feature[self.path]] += size.max(initial=0.0)
         strongest = np.argsort(-size, kind="stable")[:limit]
         return np.sort(strongest[size[strongest] > 0])
 
-    def connections(
-        self, inputs: Units, splits: Units, leaves: Units, output: int, weakest: float
-    ) -> tuple[tuple[Connections, Connections, Connections], int]:
-        """Return the drawn connections of each layer between the given units, and the number of omitted ones."""
-        W1, W2, W_out = self.W1, self.layers.W2, self.layers.W_out
+    def connections(self, output: int) -> tuple[tuple[Connections, Connections, Connections], int]:
+        """Return the drawn connections of each layer, and the number of omitted ones."""
         drawn, n_omitted = [], 0
-        for matrix in (W1[np.ix_(splits, inputs)], W2[np.ix_(leaves, splits)]):
-            strong = self._strong(matrix, weakest)
+        inputs, splits, leaves = self.inputs, self.splits, self.leaves
+        for matrix in (self.W1[np.ix_(splits, inputs)], self.layers.W2[np.ix_(leaves, splits)]):
+            strong = self._strong(matrix)
             target, source = np.nonzero(strong)
             drawn.append(Connections(source, target, matrix[target, source]))
             n_omitted += int(np.count_nonzero(matrix) - strong.sum())
         places = np.arange(len(leaves))
-        last = Connections(places, np.zeros_like(places), W_out[output, leaves])
+        last = Connections(places, np.zeros_like(places), self.layers.W_out[output, leaves])
         return (drawn[0], drawn[1], last), n_omitted
 
-    def labels(
-        self, inputs: Units, splits: Units, leaves: Units, names: Sequence[str], target: Target
-    ) -> tuple[list[str], list[str], list[str], list[str]]:
+    def labels(self, names: Sequence[str], target: Target) -> tuple[list[str], list[str], list[str], list[str]]:
         """Return the labels of the units in the four columns."""
         values = leaf_values(self.network, self.tree)[1][:, target.column]
         return (
-            [short(names[i]) for i in inputs],
-            [f"{self.nodes.of_split[k]}: {self._rule(k, names)}" for k in splits],
-            [f"{self.nodes.of_leaf[k]}: {number(values[k], 3)}" for k in leaves],
+            [short(names[i]) for i in self.inputs],
+            [f"{self.nodes.of_split[k]}: {self._rule(k, names)}" for k in self.splits],
+            [f"{self.nodes.of_leaf[k]}: {number(values[k], 3)}" for k in self.leaves],
             [short(target.label.split(" (")[0].removeprefix("probability of "), 24)],
         )
 
@@ -117,16 +106,28 @@ class TreePart:
             threshold = soft.center[feature] + soft.scale[feature] * threshold
         return f"{short(names[feature])} {'≥' if W1[feature] < 0 else '≤'} {number(threshold)}"
 
-    def note(self, inputs: Units, splits: Units, leaves: Units, n_omitted: int) -> str:
+    @property
+    def title(self) -> str:
+        """The title of the drawing, with the leaf of the row."""
+        title = f"Tree {self.tree} as a network"
+        if self.leaf is None:
+            return title
+        node = self.nodes.of_leaf[self.leaf]
+        if (np.abs(self.active) == 1).all():
+            return f"{title}: the row falls into leaf {node}"
+        return f"{title}: leaf {node} is most active for the row ({50 * (1 + self.active[self.leaf]):.0f}%)"
+
+    def note(self, n_omitted: int) -> str:
         """Return a note on what is omitted."""
-        n_leaves, n_inputs = len(self.above), int(self.layers.W1[splits].any(axis=0).sum())
+        n_leaves, n_inputs = len(self.layers.b2), int(self.layers.W1[self.splits].any(axis=0).sum())
         lines = []
-        if len(leaves) < n_leaves:
-            lines.append(f"{len(leaves)} of {n_leaves} leaves are drawn, those with the most training rows.")
-        if len(inputs) < n_inputs:
-            lines.append(f"{len(inputs)} of {n_inputs} features are drawn, those with the largest weights.")
+        if len(self.leaves) < n_leaves:
+            lines.append(f"{len(self.leaves)} of {n_leaves} leaves are drawn, those with the most training rows.")
+        if len(self.inputs) < n_inputs:
+            lines.append(f"{len(self.inputs)} of {n_inputs} features are drawn, those with the largest weights.")
         if n_omitted:
             lines.append(f"{n_omitted} connections with small weights are not drawn.")
-        if self.full and len(self.network.subnetworks.trees(self._subnetwork)) > 1:
+        subnetworks = self.network.subnetworks
+        if self.full and subnetworks.n_trees[subnetworks.of_tree[self.tree]] > 1:
             lines.append("Connections to units of other trees are not drawn.")
         return "\n".join(lines)

@@ -14,6 +14,7 @@ from neuralforest.exceptions import InvalidParameterError, NotFittedError
 from neuralforest.network import ForestNetwork
 
 Estimator = NeuralForestRegressor | NeuralForestClassifier
+Names = Sequence[str] | None
 
 
 def network_of(model: Any) -> ForestNetwork:
@@ -43,20 +44,17 @@ def forest_of(network: ForestNetwork) -> ForestNetwork:
     return ForestNetwork(network.ensemble)
 
 
-def feature_names(model: Any, names: Sequence[str] | None = None, X: Any = None) -> tuple[str, ...]:
+def feature_names(model: Any, names: Names = None, X: Any = None) -> tuple[str, ...]:
     """Return a name for every feature: those given, those of the model, the columns of X, or numbers."""
     n = network_of(model).n_features
     if names is not None:
         if isinstance(names, str) or len(names) != n:
             raise InvalidParameterError(f"feature_names must be {n} names, one per feature, got {names!r}")
-        return tuple(str(name) for name in names)
-    for known in (getattr(model, "feature_names_in_", None), network_of(model).ensemble.feature_names):
-        if known is not None:
-            return tuple(str(name) for name in known)
-    columns = getattr(X, "columns", None)
-    if columns is not None and len(columns) == n:
-        return tuple(str(name) for name in columns)
-    return tuple(f"feature {i}" for i in range(n))
+        return tuple(map(str, names))
+    columns = getattr(X, "columns", ())
+    known = (getattr(model, "feature_names_in_", None), network_of(model).ensemble.feature_names, columns)
+    unnamed = [f"feature {i}" for i in range(n)]
+    return tuple(map(str, next((each for each in known if each is not None and len(each) == n), unnamed)))
 
 
 def feature_number(feature: int | str, names: Sequence[str]) -> int:

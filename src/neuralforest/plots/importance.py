@@ -1,6 +1,5 @@
 """Feature importances of the forest and of the trained model, side by side."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -9,8 +8,8 @@ from numpy.typing import NDArray
 
 from neuralforest.exceptions import InvalidParameterError
 from neuralforest.network import feature_importances
-from neuralforest.plots import style
-from neuralforest.plots.arguments import feature_names, forest_of, network_of
+from neuralforest.plots import arguments, style
+from neuralforest.plots.arguments import Names
 from neuralforest.plots.text import short
 
 
@@ -57,7 +56,7 @@ class ImportanceDisplay:
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, *, feature_names: Sequence[str] | None = None, max_features: int = 15, ax: Any = None
+        cls, estimator: Any, *, feature_names: Names = None, max_features: int = 15, ax: Any = None, draw: bool = True
     ) -> Self:
         """Compute and draw the importances.
 
@@ -68,17 +67,15 @@ class ImportanceDisplay:
             Names that replace those of the estimator.
         max_features : int
         ax : matplotlib axes, optional
+        draw : bool
+            False leaves the drawing to :meth:`plot`.
         """
-        return cls.compute(estimator, feature_names, max_features).plot(ax)
-
-    @classmethod
-    def compute(cls, estimator: Any, names: Sequence[str] | None = None, max_features: int = 15) -> Self:
-        """Compute the importances without drawing them; see :meth:`from_estimator`."""
-        network = network_of(estimator)
+        network, names = arguments.network_of(estimator), arguments.feature_names(estimator, feature_names)
         if max_features < 1:
             raise InvalidParameterError(f"max_features must be at least 1, got {max_features}")
-        both = feature_importances(forest_of(network)), feature_importances(network)
-        return cls(*both, feature_names(estimator, names), max_features)
+        forest = feature_importances(arguments.forest_of(network))
+        display = cls(forest, feature_importances(network), names, max_features)
+        return display.plot(ax) if draw else display
 
     @property
     def order(self) -> NDArray[np.int64]:
@@ -94,21 +91,18 @@ class ImportanceDisplay:
     def plot(self, ax: Any = None) -> Self:
         """Draw on the given axes, or on new ones."""
         with style.style():
-            self.ax_ = ax = style.new_axes(*self.size) if ax is None else ax
+            self.ax_ = ax = style.new_figure(self.size).add_subplot() if ax is None else ax
             self.figure_ = ax.figure
             order = self.order
             place = np.arange(len(order))
-            self.bars_ = tuple(
+            bars = {"height": 0.38, "edgecolor": "white"}
+            self.bars_ = (
+                ax.barh(place - 0.2, 100 * self.model[order], color=style.MODEL, label="model", **bars),
                 ax.barh(
-                    place + shift, 100 * values[order], 0.38, color=color, hatch=hatch, edgecolor="white", label=label
-                )
-                for values, shift, color, hatch, label in (
-                    (self.model, -0.2, style.MODEL, "", "model"),
-                    (self.forest, 0.2, style.FOREST, "////", "forest"),
-                )
+                    place + 0.2, 100 * self.forest[order], color=style.FOREST, label="forest", hatch="////", **bars
+                ),
             )
-            labels = [short(self.names[i], 22) for i in order]
-            ax.set_yticks(place, labels, parse_math=False)
+            ax.set_yticks(place, [short(self.names[i], 22) for i in order], parse_math=False)
             ax.set_ylim(len(order) - 0.4, -0.6)
             ax.set_xlim(left=0, right=None if max(self.model.max(), self.forest.max()) > 0 else 100)
             ax.tick_params(axis="y", length=0)

@@ -1,21 +1,24 @@
 """A tree as a network, drawn as in the paper's Figure 2: inputs, split units, leaf units, output."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from neuralforest.exceptions import InvalidParameterError
-from neuralforest.plots import style
-from neuralforest.plots._geometry import NetworkLayout, network_layout
-from neuralforest.plots._tree_layers import Activations, TreeLayers, activations
+from neuralforest.plots import arguments, style
+from neuralforest.plots._geometry import NetworkLayout, Size, network_layout
+from neuralforest.plots._tree_layers import TreeLayers
 from neuralforest.plots._tree_part import Connections, TreePart
-from neuralforest.plots.arguments import feature_names, leaf_target, network_of, rows_of, tree_number
 
-_MARGIN, _HEADER = 0.15, 0.75  # inches
+_HEADER = 0.75  # inches
 _COLUMNS = ("inputs", "splits", "leaves", "output")
+_LINES: dict[int, dict[str, Any]] = {  # by the sign of the weight
+    1: {"color": style.POSITIVE, "linestyle": "-"},
+    -1: {"color": style.NEGATIVE, "linestyle": (0, (3, 1.5))},
+}
 
 
 @dataclass(eq=False, repr=False)
@@ -87,6 +90,7 @@ class NetworkDisplay:
         weakest: float = 0.1,
         feature_names: Sequence[str] | None = None,
         ax: Any = None,
+        draw: bool = True,
     ) -> Self:
         """Draw the network of one tree.
 
@@ -108,41 +112,24 @@ class NetworkDisplay:
         feature_names : sequence of str, optional
             Names that replace those of the estimator.
         ax : matplotlib axes, optional
+        draw : bool
+            False leaves the drawing to :meth:`plot`.
         """
-        return cls.compute(estimator, tree, row, target, max_leaves, max_inputs, weakest, feature_names).plot(ax)
-
-    @classmethod
-    def compute(
-        cls,
-        estimator: Any,
-        tree: int = 0,
-        row: Any = None,
-        target: Any = None,
-        max_leaves: int = 16,
-        max_inputs: int = 12,
-        weakest: float = 0.1,
-        names: Sequence[str] | None = None,
-    ) -> Self:
-        """Select units and connections without drawing them; see :meth:`from_estimator`."""
-        network, all_names = network_of(estimator), feature_names(estimator, names)
-        tree, chosen = tree_number(network, tree), leaf_target(network, target)
+        network, names = arguments.network_of(estimator), arguments.feature_names(estimator, feature_names)
+        tree, chosen = arguments.tree_number(network, tree), arguments.leaf_target(network, target)
         if max_leaves < 1 or max_inputs < 1 or not 0 <= weakest < 1:
             raise InvalidParameterError(
                 "max_leaves and max_inputs must be at least 1 and weakest from 0 to below 1, got "
                 f"{max_leaves}, {max_inputs} and {weakest}"
             )
-        part = TreePart.of(network, tree)
-        active = None if row is None else activations(network, tree, _one_row(estimator, row))
-        leaf = None if active is None else int(active.leaves.argmax())
-        leaves = part.most_visited(max_leaves, leaf)
-        splits = np.flatnonzero(part.above[leaves].any(axis=0))
-        path = None if leaf is None else np.flatnonzero(part.above[leaf])
-        inputs = part.strongest_inputs(splits, path, max_inputs, weakest)
-        connections, n_omitted = part.connections(inputs, splits, leaves, chosen.column, weakest)
-        labels = part.labels(inputs, splits, leaves, all_names, chosen)
-        title = f"Tree {tree} as a network" + _path_title(part, leaf, active)
-        note = part.note(inputs, splits, leaves, n_omitted)
-        return cls(part.layers, inputs, splits, leaves, connections, labels, path, leaf, title, note)
+        if row is not None:
+            row = arguments.rows_of(estimator, np.asarray(row, np.float64).reshape(1, -1))[0]
+        part = TreePart(network, tree, row, max_leaves, max_inputs, weakest)
+        connections, n_omitted = part.connections(chosen.column)
+        units = part.inputs, part.splits, part.leaves
+        labels, note = part.labels(names, chosen), part.note(n_omitted)
+        display = cls(part.layers, *units, connections, labels, part.path, part.leaf, part.title, note)
+        return display.plot(ax) if draw else display
 
     @property
     def layout(self) -> NetworkLayout:
@@ -150,11 +137,11 @@ class NetworkDisplay:
         return network_layout([len(column) for column in self.labels], [style.box_size(c) for c in self.labels])
 
     @property
-    def size(self) -> tuple[float, float]:
+    def size(self) -> Size:
         """Width and height of a new figure, in inches."""
         width, height = self.layout.size
         text = max(style.text_width(self.title, style.TITLE), style.text_width(self.note or " "), 4.6)
-        return max(width, text) + 2 * _MARGIN, height + _HEADER + self._footer
+        return max(width, text) + 2 * style.MARGIN, height + _HEADER + self._footer
 
     @property
     def _footer(self) -> float:
@@ -163,86 +150,48 @@ class NetworkDisplay:
     def plot(self, ax: Any = None) -> Self:
         """Draw on the given axes, scaled to fit, or on new ones of the right size."""
         with style.style():
-            width, height = self.size
-            self.ax_, self._scale = style.canvas(ax, width, height)
-            self.figure_ = self.ax_.figure
-            at = self.layout
-            shift = (width - at.size[0]) / 2  # centred where title or note are wider
-            style.write(self.ax_, _MARGIN, 0.22, self.title, self._scale, size=style.TITLE, ha="left")
-            for x, name in zip(at.x + shift, _COLUMNS, strict=True):
-                style.write(self.ax_, x, _HEADER - 0.17, name, self._scale, color=style.QUIET)
-            self.lines_ = [self._draw_connections(layer, at, shift) for layer in range(3)]
-            self.boxes_ = [self._draw_units(column, at, shift) for column in range(4)]
-            self._draw_footer(height)
+            canvas, at = style.Canvas(ax, self.size, self.title), self.layout
+            self.ax_, self.figure_ = canvas.ax, canvas.ax.figure
+            columns = at.x + (self.size[0] - at.size[0]) / 2  # centred where title or note are wider
+            at = replace(at, x=columns, y=tuple(y + _HEADER for y in at.y))
+            for x, name in zip(at.x, _COLUMNS, strict=True):
+                canvas.write(x, _HEADER - 0.17, name, color=style.QUIET)
+            self.lines_ = [self._draw_connections(canvas, at, layer) for layer in range(3)]
+            self.boxes_ = [self._draw_units(canvas, at, column) for column in range(4)]
+            x, y = style.MARGIN, canvas.height - self._footer + 0.25
+            for sign, text in ((1, "positive weight"), (-1, "negative weight (thicker is larger)")):
+                canvas.line([x, x + 0.4], [y, y], 1.6, **_LINES[sign])
+                canvas.write(x + 0.48, y, text, ha="left")
+                x += 0.75 + style.text_width(text)
+            canvas.notes(self.note)
         return self
 
-    def _on_path(self, layer: int, source: int, target: int) -> bool:
-        """Return whether a connection, given the positions of its units, is on the path of the row."""
-        if self.path is None:
-            return False
-        split = self.splits[target if layer == 0 else source] if layer < 2 else -1
-        leaf = self.leaves[target if layer == 1 else source] if layer > 0 else self.leaf
-        return leaf == self.leaf and (layer == 2 or split in self.path)
+    @property
+    def _on_path(self) -> list[NDArray[np.bool_]]:
+        """Whether each unit of the four columns is on the path of the row; input and output have no part in it."""
+        splits, leaves = np.isin(self.splits, [] if self.path is None else self.path), self.leaves == self.leaf
+        return [np.ones(len(self.inputs), np.bool_), splits, leaves, np.ones(1, np.bool_)]
 
-    def _draw_connections(self, layer: int, at: NetworkLayout, shift: float) -> list[Any]:
-        connections = self.connections[layer]
-        start = at.x[layer] + at.sizes[layer][0] / 2 + shift
-        end = at.x[layer + 1] - at.sizes[layer + 1][0] / 2 + shift
+    def _draw_connections(self, canvas: style.Canvas, at: NetworkLayout, layer: int) -> list[Any]:
+        connections, units = self.connections[layer], self._on_path
+        ends = at.x[layer] + at.sizes[layer][0] / 2, at.x[layer + 1] - at.sizes[layer + 1][0] / 2
         largest = np.abs(connections.weight).max(initial=0.0) or 1.0
         lines = []
         for source, target, weight in zip(*connections, strict=True):
-            on_path = self._on_path(layer, source, target)
-            faded = self.path is not None and not on_path
-            colour = style.FAINT if faded else style.POSITIVE if weight >= 0 else style.NEGATIVE
-            width = (0.4 + 1.6 * abs(weight) / largest) * (0.6 if faded else 1.0)
-            ends = [at.y[layer][source] + _HEADER, at.y[layer + 1][target] + _HEADER]
-            dashes = "-" if weight >= 0 else (0, (3, 1.5))
-            options = {
-                "color": colour,
-                "linestyle": dashes,
-                "linewidth": width * self._scale,
-                "zorder": 1.5 if on_path else 1.0,
-            }
-            lines += self.ax_.plot([start, end], ends, **options)
+            on_path = units[layer][source] and units[layer + 1][target]
+            options = {**_LINES[1 if weight >= 0 else -1], "zorder": 1.5 if on_path else 1.0}
+            width = 0.4 + 1.6 * abs(weight) / largest
+            if self.path is not None and not on_path:
+                width, options["color"] = 0.6 * width, style.FAINT
+            lines += canvas.line(ends, (at.y[layer][source], at.y[layer + 1][target]), width, **options)
         return lines
 
-    def _draw_units(self, column: int, at: NetworkLayout, shift: float) -> list[Any]:
-        lit: set[int] = set()
-        if self.path is not None:
-            lit = {1: set(self.path), 2: {self.leaf}}.get(column, set())
-        units = {1: self.splits, 2: self.leaves}.get(column, np.full(len(self.labels[column]), -1))
+    def _draw_units(self, canvas: style.Canvas, at: NetworkLayout, column: int) -> list[Any]:
         boxes = []
-        for y, unit, text in zip(at.y[column] + _HEADER, units, self.labels[column], strict=True):
-            special = unit in lit
-            edge = {"edgecolor": style.HIGHLIGHT, "linewidth": 2.2} if special else {}
-            colour = style.blended(style.MOVED, 1.0) if special and column == 2 else "white"
-            x = at.x[column] + shift
-            boxes.append(style.box(self.ax_, x, y, at.sizes[column], colour, self._scale, column != 2, **edge))
-            style.write(self.ax_, x, y, text, self._scale)
+        for y, on_path, text in zip(at.y[column], self._on_path[column], self.labels[column], strict=True):
+            lit = on_path and column in (1, 2)
+            edge = {"edgecolor": style.HIGHLIGHT, "linewidth": 2.2} if lit else {}
+            colour = style.blended(style.MOVED, 1.0) if lit and column == 2 else "white"
+            boxes.append(canvas.box(at.x[column], y, at.sizes[column], colour, is_round=column != 2, **edge))
+            canvas.write(at.x[column], y, text)
         return boxes
-
-    def _draw_footer(self, height: float) -> None:
-        x, y = _MARGIN, height - self._footer + 0.25
-        for colour, line, text in (
-            (style.POSITIVE, "-", "positive weight"),
-            (style.NEGATIVE, (0, (3, 1.5)), "negative weight (thicker is larger)"),
-        ):
-            self.ax_.plot([x, x + 0.4], [y, y], linestyle=line, color=colour, linewidth=1.6 * self._scale)
-            style.write(self.ax_, x + 0.48, y, text, self._scale, ha="left")
-            x += 0.75 + style.text_width(text)
-        options = {"ha": "left", "va": "bottom", "color": style.QUIET}
-        style.write(self.ax_, _MARGIN, height - 0.08, self.note, self._scale, **options)
-
-
-def _one_row(estimator: Any, row: Any) -> NDArray[np.floating]:
-    return rows_of(estimator, np.asarray(row, np.float64).reshape(1, -1))[0]
-
-
-def _path_title(part: TreePart, leaf: int | None, active: Activations | None) -> str:
-    """Return the end of the title: the leaf of the row."""
-    if leaf is None or active is None:
-        return ""
-    node = part.nodes.of_leaf[leaf]
-    if (np.abs(active.leaves) == 1).all():
-        return f": the row falls into leaf {node}"
-    return f": leaf {node} is most active for the row ({50 * (1 + active.leaves[leaf]):.0f}%)"

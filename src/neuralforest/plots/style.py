@@ -3,13 +3,14 @@
 import importlib
 import unicodedata
 import warnings
-from collections.abc import Iterable
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
 
 from neuralforest._extras import missing_extra
+from neuralforest.plots._geometry import Size
 
 # The palette of Okabe and Ito, which is safe for all kinds of colour vision.
 FOREST, MODEL, HIGHLIGHT = "#D55E00", "#0072B2", "#009E73"
@@ -19,27 +20,19 @@ SEQUENTIAL = "viridis"
 DECREASE, INCREASE, MOVED = "#F5B183", "#9CC7E8", "#A5D8C3"  # light enough for black text
 
 FONT, TITLE = 9.0, 11.0  # points, inside of drawings
+MARGIN = 0.15  # inches, around drawings
 _LINE = 1.35  # line height, in font sizes
 
 _SETTINGS = {
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans", "Verdana", "Arial", "sans-serif"],
-    "font.size": 10.0,
     "axes.titlesize": 11.0,
     "axes.titlelocation": "left",
-    "axes.labelsize": 10.0,
-    "axes.labelcolor": INK,
     "axes.edgecolor": QUIET,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "xtick.labelsize": 9.0,
-    "ytick.labelsize": 9.0,
-    "xtick.color": INK,
-    "ytick.color": INK,
-    "legend.fontsize": 9.0,
-    "legend.frameon": False,
-    "text.color": INK,
-    "text.usetex": False,
+    **dict.fromkeys(("font.size", "axes.labelsize"), 10.0),
+    **dict.fromkeys(("xtick.labelsize", "ytick.labelsize", "legend.fontsize"), 9.0),
+    **dict.fromkeys(("text.color", "axes.labelcolor", "xtick.color", "ytick.color"), INK),
+    **dict.fromkeys(("axes.spines.top", "axes.spines.right", "legend.frameon", "text.usetex"), False),
 }
 
 
@@ -53,61 +46,54 @@ def matplotlib_module(name: str = "") -> Any:
 
 def style() -> AbstractContextManager[Any]:
     """Return the context in which all figures are drawn."""
-    context: AbstractContextManager[Any] = matplotlib_module().rc_context(_SETTINGS)
-    return context
+    return matplotlib_module().rc_context(_SETTINGS)
 
 
-def new_axes(width: float, height: float) -> Any:
-    """Return the axes of a new figure of that size in inches, with room for labels and legends."""
-    figure = matplotlib_module("pyplot").figure(figsize=(width, height), layout="constrained")
-    return figure.add_subplot()
+def new_figure(size: Size) -> Any:
+    """Return a new figure with room for labels and legends."""
+    return matplotlib_module("pyplot").figure(figsize=size, layout="constrained")
 
 
-def canvas(ax: Any, width: float, height: float) -> tuple[Any, float]:
-    """Return axes whose unit is an inch, y downwards, and the scale of fonts and lines.
+class Canvas:
+    """Axes whose unit is an inch, y downwards, with a title above.
 
-    Parameters
-    ----------
-    ax : matplotlib axes or None
-        None makes a figure of this size. On axes of another size the whole drawing is scaled, text included, so that
-        what does not overlap in inches does not overlap there.
-    width, height : float
-        Inches.
+    On axes of another size the whole drawing is scaled, text included, so that what does not overlap in inches does not
+    overlap there. Without axes there is a new figure.
     """
-    if ax is None:
-        figure = matplotlib_module("pyplot").figure(figsize=(width, height))
-        ax = figure.add_axes((0.0, 0.0, 1.0, 1.0))
-    room = ax.get_window_extent().transformed(ax.figure.dpi_scale_trans.inverted())
-    ax.set(xlim=(0, width), ylim=(height, 0), aspect="equal")
-    ax.set_axis_off()
-    return ax, float(min(room.width / width, room.height / height))
 
+    def __init__(self, ax: Any, size: Size, title: str) -> None:
+        if ax is None:
+            ax = matplotlib_module("pyplot").figure(figsize=size).add_axes((0.0, 0.0, 1.0, 1.0))
+        self.ax, (width, self.height) = ax, size
+        room = ax.get_window_extent().transformed(ax.figure.dpi_scale_trans.inverted())
+        self.scale = float(min(room.width / width, room.height / self.height))
+        ax.set(xlim=(0, width), ylim=(self.height, 0), aspect="equal")
+        ax.set_axis_off()
+        self.write(MARGIN, 0.22, title, size=TITLE, ha="left")
 
-def write(ax: Any, x: float, y: float, text: str, scale: float = 1.0, **options: Any) -> Any:
-    """Write text, without mathematics, centred at (x, y) unless options differ."""
-    options = {"ha": "center", "va": "center", "size": FONT, "linespacing": 1.15, **options}
-    options["size"] *= scale
-    return ax.text(x, y, text, parse_math=False, **options)
+    def write(self, x: float, y: float, text: str, **options: Any) -> Any:
+        """Write text, without mathematics, centred at (x, y) unless options differ."""
+        options = {"ha": "center", "va": "center", "size": FONT, "linespacing": 1.15, **options}
+        options["size"] *= self.scale
+        return self.ax.text(x, y, text, parse_math=False, **options)
 
+    def notes(self, text: str) -> None:
+        """Write notes at the bottom."""
+        self.write(MARGIN, self.height - 0.08, text, ha="left", va="bottom", color=QUIET)
 
-def box(
-    ax: Any,
-    x: float,
-    y: float,
-    size: tuple[float, float],
-    colour: Any,
-    scale: float = 1.0,
-    round_: bool = True,
-    **options: Any,
-) -> Any:
-    """Draw a box around (x, y), with round corners or square ones."""
-    width, height = size
-    shape = f"round,pad=0,rounding_size={height / 2 if height < 0.3 else 0.12}" if round_ else "square,pad=0"
-    options = {"facecolor": colour, "edgecolor": QUIET, "linewidth": 0.8, "zorder": 2, **options}
-    options["linewidth"] *= scale
-    patches = matplotlib_module("patches")
-    patch = patches.FancyBboxPatch((x - width / 2, y - height / 2), width, height, boxstyle=shape, **options)
-    return ax.add_patch(patch)
+    def line(self, x: Sequence[float], y: Sequence[float], width: float, **options: Any) -> list[Any]:
+        """Draw a line between two points."""
+        return self.ax.plot(x, y, linewidth=width * self.scale, **options)
+
+    def box(self, x: float, y: float, size: Size, colour: Any, is_round: bool = True, **options: Any) -> Any:
+        """Draw a box around (x, y), with round corners or square ones."""
+        width, height = size
+        shape = f"round,pad=0,rounding_size={height / 2 if height < 0.3 else 0.12}" if is_round else "square,pad=0"
+        options = {"facecolor": colour, "edgecolor": QUIET, "linewidth": 0.8, "zorder": 2, **options}
+        options["linewidth"] *= self.scale
+        corner = (x - width / 2, y - height / 2)
+        patch = matplotlib_module("patches").FancyBboxPatch(corner, width, height, boxstyle=shape, **options)
+        return self.ax.add_patch(patch)
 
 
 def blended(colour: str, amount: float) -> tuple[float, float, float]:
@@ -132,14 +118,8 @@ def text_width(text: str, size: float = FONT) -> float:
         return max(width(line) for line in text.split("\n")) / 72
 
 
-def box_size(texts: Iterable[str], size: float = FONT, padding: float = 0.08) -> tuple[float, float]:
-    """Return width and height in inches of a box that holds any of the texts."""
-    texts = list(texts)
-    width = max((text_width(text, size) for text in texts), default=0.0)
+def box_size(texts: Sequence[str], padding: float = 0.08) -> Size:
+    """Return the size of a box that holds any of the texts."""
+    width = max((text_width(text) for text in texts), default=0.0)
     lines = max((text.count("\n") + 1 for text in texts), default=1)
-    return width + 2 * padding, lines * _LINE * size / 72 + padding
-
-
-def plain(text: str) -> str:
-    """Return a text without mathematics, for labels and legends of matplotlib."""
-    return text.replace("$", r"\$")
+    return width + 2 * padding, lines * _LINE * FONT / 72 + padding

@@ -9,17 +9,7 @@ from numpy.typing import NDArray
 
 from neuralforest.exceptions import InvalidParameterError
 from neuralforest.network import ForestNetwork, feature_importances
-from neuralforest.plots import style
-from neuralforest.plots.arguments import (
-    Target,
-    feature_names,
-    feature_number,
-    forest_of,
-    medians_and_deviations,
-    network_of,
-    rows_of,
-    target_of,
-)
+from neuralforest.plots import arguments, style
 from neuralforest.plots.text import short
 
 _DOTS = 200  # the largest number of rows that are drawn
@@ -86,6 +76,7 @@ class SurfaceDisplay:
         grid: int = 100,
         feature_names: Sequence[str] | None = None,
         ax: Any = None,
+        draw: bool = True,
     ) -> Self:
         """Compute and draw both surfaces.
 
@@ -104,31 +95,27 @@ class SurfaceDisplay:
         feature_names : sequence of str, optional
             Names that replace those of the estimator.
         ax : pair of matplotlib axes, optional
+        draw : bool
+            False leaves the drawing to :meth:`plot`.
         """
-        return cls.compute(estimator, X, features, target, grid, feature_names).plot(ax)
-
-    @classmethod
-    def compute(
-        cls,
-        estimator: Any,
-        X: Any,
-        features: Sequence[int | str] | None = None,
-        target: Any = None,
-        grid: int = 100,
-        names: Sequence[str] | None = None,
-    ) -> Self:
-        """Compute both surfaces without drawing them; see :meth:`from_estimator`."""
-        network, labels = network_of(estimator), feature_names(estimator, names, X)
+        network, names = arguments.network_of(estimator), arguments.feature_names(estimator, feature_names, X)
         if grid < 2:
             raise InvalidParameterError(f"grid must be at least 2, got {grid}")
-        chosen, what = target_of(network, target), _two_features(network, features, labels)
-        rows = np.asarray(rows_of(estimator, X), np.float64)
-        x, y = (_values(rows[:, i], grid, labels[i]) for i in what)
-        points = np.tile(medians_and_deviations(rows)[0], (grid * grid, 1))
-        points[:, what[0]], points[:, what[1]] = np.tile(x, grid), np.repeat(y, grid)
-        shown = rows[np.unique(np.linspace(0, len(rows) - 1, _DOTS).astype(int))][:, what]
-        forest, trained = (_predicted(n, points, chosen).reshape(grid, grid) for n in (forest_of(network), network))
-        return cls(x, y, forest, trained, (labels[what[0]], labels[what[1]]), shown, chosen.label)
+        column, label = arguments.target_of(network, target)
+        first, second = two = _two_features(network, features, names)
+        rows = np.asarray(arguments.rows_of(estimator, X), np.float64)
+        x, y = (_values(rows[:, i], grid, names[i]) for i in two)
+        points = np.tile(arguments.medians_and_deviations(rows)[0], (grid * grid, 1))
+        points[:, first], points[:, second] = np.tile(x, grid), np.repeat(y, grid)
+        shown = rows[np.unique(np.linspace(0, len(rows) - 1, _DOTS).astype(int))][:, two]
+        forest, model = (
+            (each.predict(points) if network.classes is None else each.predict_proba(points))
+            .reshape(len(points), -1)[:, column]
+            .reshape(grid, grid)
+            for each in (arguments.forest_of(network), network)
+        )
+        display = cls(x, y, forest, model, (names[first], names[second]), shown, label)
+        return display.plot(ax) if draw else display
 
     @property
     def limits(self) -> tuple[float, float]:
@@ -142,8 +129,7 @@ class SurfaceDisplay:
         """Draw on a pair of axes, or on new ones."""
         with style.style():
             if ax is None:
-                figure = style.matplotlib_module("pyplot").figure(figsize=self.size, layout="constrained")
-                ax = figure.subplots(1, 2, sharex=True, sharey=True)
+                ax = style.new_figure(self.size).subplots(1, 2, sharex=True, sharey=True)
             self.axes_ = np.ravel(np.asarray(ax, dtype=object))
             if len(self.axes_) != 2:
                 raise InvalidParameterError(f"ax must be two axes, for forest and model, got {len(self.axes_)}")
@@ -153,9 +139,9 @@ class SurfaceDisplay:
                 self._panel(*panel, low, high)
                 for panel in zip(self.axes_, (self.forest, self.model), ("forest", "model"), strict=True)
             )
-            self.axes_[0].set_ylabel(style.plain(short(self.names[1], 32)))
+            self.axes_[0].set_ylabel(short(self.names[1], 32), parse_math=False)
             bar = self.figure_.colorbar(self.surfaces_[1], ax=list(self.axes_), fraction=0.05, pad=0.02)
-            bar.set_label(style.plain(self.label))
+            bar.set_label(self.label, parse_math=False)
             bar.outline.set_visible(False)
         return self
 
@@ -165,7 +151,7 @@ class SurfaceDisplay:
         edge = {"edgecolor": "white", "linewidth": 0.5}
         ax.scatter(*self.points.T, s=9, color=style.INK, alpha=0.6, label="rows of the data", **edge)
         ax.set(xlim=(self.x[0], self.x[-1]), ylim=(self.y[0], self.y[-1]), title=title)
-        ax.set_xlabel(style.plain(short(self.names[0], 32)))
+        ax.set_xlabel(short(self.names[0], 32), parse_math=False)
         ax.locator_params(nbins=5)
         return mesh
 
@@ -177,7 +163,7 @@ def _two_features(network: ForestNetwork, features: Sequence[int | str] | None, 
         return [int(i) for i in np.argsort(-feature_importances(network), kind="stable")[:2]]
     if isinstance(features, str) or len(features) != 2:
         raise InvalidParameterError(f"features must be two names or numbers, got {features!r}")
-    chosen = [feature_number(feature, names) for feature in features]
+    chosen = [arguments.feature_number(feature, names) for feature in features]
     if chosen[0] == chosen[1]:
         raise InvalidParameterError(f"features must be two different ones, got {features!r}")
     return chosen
@@ -190,10 +176,3 @@ def _values(column: NDArray[np.float64], grid: int, name: str) -> NDArray[np.flo
     low, high = np.nanmin(column), np.nanmax(column)
     margin = _MARGIN * (high - low) if high > low else 0.5
     return np.linspace(low - margin, high + margin, grid)
-
-
-def _predicted(network: ForestNetwork, rows: NDArray[np.float64], target: Target) -> NDArray[np.float64]:
-    if network.classes is not None:
-        return network.predict_proba(rows)[:, target.column]
-    prediction = network.predict(rows)
-    return np.asarray(prediction.reshape(len(rows), -1)[:, target.column])

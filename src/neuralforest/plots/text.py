@@ -25,8 +25,3 @@ def number(value: float, digits: int = 4, sign: str = "") -> str:
     whole = 10**digits <= abs(value) < 1e9
     text = f"{value:{sign},.0f}" if whole else f"{value + 0.0:{sign}.{digits}g}"
     return text.replace("-", "−")
-
-
-def change(value: float) -> str:
-    """Return a difference with its sign."""
-    return number(value, 2, "+")

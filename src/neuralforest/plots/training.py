@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 
 from neuralforest.estimators.scores import in_user_units, validation_scores
 from neuralforest.exceptions import InvalidParameterError
-from neuralforest.plots import style
-from neuralforest.plots.arguments import trained_estimator
+from neuralforest.plots import arguments, style
 from neuralforest.plots.text import number
 from neuralforest.training import History
 
@@ -69,20 +68,17 @@ class TrainingDisplay:
     """Width and height of a new figure, in inches."""
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, ax: Any = None) -> Self:
+    def from_estimator(cls, estimator: Any, *, ax: Any = None, draw: bool = True) -> Self:
         """Draw the history of a fitted NeuralForestRegressor or NeuralForestClassifier.
 
         Parameters
         ----------
         estimator : fitted estimator
         ax : matplotlib axes, optional
+        draw : bool
+            False leaves the drawing to :meth:`plot`.
         """
-        return cls.compute(estimator).plot(ax)
-
-    @classmethod
-    def compute(cls, estimator: Any) -> Self:
-        """Compute the curves without drawing them; see :meth:`from_estimator`."""
-        estimator = trained_estimator(estimator, "TrainingDisplay")
+        estimator = arguments.trained_estimator(estimator, "TrainingDisplay")
         history: History | None = getattr(estimator, "history_", None)
         if history is None:
             raise InvalidParameterError(
@@ -94,7 +90,8 @@ class TrainingDisplay:
         curves = [in_units(_filled(losses[:, validated])) for losses in (training, history.validation_loss)]
         label, *whole = validation_scores(estimator)
         forest = in_units(history.forest_loss[validated])
-        return cls(curves[0], curves[1], forest, history.best_epoch[validated], (whole[0], whole[1]), label)
+        display = cls(curves[0], curves[1], forest, history.best_epoch[validated], (whole[0], whole[1]), label)
+        return display.plot(ax) if draw else display
 
     @property
     def independent(self) -> bool:
@@ -104,7 +101,7 @@ class TrainingDisplay:
     def plot(self, ax: Any = None) -> Self:
         """Draw on the given axes, or on new ones."""
         with style.style():
-            self.ax_ = ax = style.new_axes(*self.size) if ax is None else ax
+            self.ax_ = ax = style.new_figure(self.size).add_subplot() if ax is None else ax
             self.figure_ = ax.figure
             self.lines_: dict[str, Any] = {}
             who = "subnetworks" if self.independent else "network"

@@ -8,13 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuralforest.exceptions import InvalidParameterError
-from neuralforest.plots import style
-from neuralforest.plots._geometry import Nodes, TreeLayout, tree_layout, tree_nodes
+from neuralforest.plots import arguments, style
+from neuralforest.plots._geometry import Nodes, Size, TreeLayout, tree_layout, tree_nodes
 from neuralforest.plots._tree_change import TreeChange, tree_change
-from neuralforest.plots.arguments import feature_names, leaf_target, network_of, rows_of, tree_number
-from neuralforest.plots.text import change, number, short
+from neuralforest.plots.text import number, short
 
-_MARGIN, _HEADER = 0.15, 0.45  # inches
+_HEADER, _ENTRY = 0.45, 0.45  # inches: above the tree, and for an entry of the legend besides its text
 _LIMIT = 5.0  # standard deviations beyond which a threshold no longer divides the rows
 
 
@@ -81,6 +80,7 @@ class TreeDisplay:
         max_depth: int = 4,
         feature_names: Sequence[str] | None = None,
         ax: Any = None,
+        draw: bool = True,
     ) -> Self:
         """Compare a tree before and after training, and draw both in one.
 
@@ -100,35 +100,25 @@ class TreeDisplay:
         feature_names : sequence of str, optional
             Names that replace those of the estimator.
         ax : matplotlib axes, optional
+        draw : bool
+            False leaves the drawing to :meth:`plot`.
         """
-        return cls.compute(estimator, X, tree, target, max_depth, feature_names).plot(ax)
-
-    @classmethod
-    def compute(
-        cls,
-        estimator: Any,
-        X: Any = None,
-        tree: int = 0,
-        target: Any = None,
-        max_depth: int = 4,
-        names: Sequence[str] | None = None,
-    ) -> Self:
-        """Compare the tree without drawing it; see :meth:`from_estimator`."""
-        network, labels = network_of(estimator), feature_names(estimator, names, X)
-        tree = tree_number(network, tree)
+        network, names = arguments.network_of(estimator), arguments.feature_names(estimator, feature_names, X)
+        tree = arguments.tree_number(network, tree)
         if max_depth < 1:
             raise InvalidParameterError(f"max_depth must be at least 1, got {max_depth}")
         e = network.ensemble
-        change = tree_change(network, tree, None if X is None else rows_of(estimator, X))
-        column, label = leaf_target(network, target)
-        middle = e.middle[e.first_split[tree] : e.first_split[tree + 1]]
+        change = tree_change(network, tree, None if X is None else arguments.rows_of(estimator, X))
+        column, label = arguments.leaf_target(network, target)
         state = "falls back to the tree: training did not improve it" if change.is_hard else "before → after training"
         if network.soft is None:
             state = "not trained"
+        nodes = tree_nodes(e.middle[e.first_split[tree] : e.first_split[tree + 1]])
         value = change.value_before[:, column], change.value_after[:, column]
         title = f"Tree {tree}, {state}. Leaves: {label}"
         weight = e.weight[e.first_leaf[tree] : e.first_leaf[tree + 1]]
-        return cls(change, tree_nodes(middle), labels, title, value, weight, max_depth)
+        display = cls(change, nodes, names, title, value, weight, max_depth)
+        return display.plot(ax) if draw else display
 
     @property
     def is_split(self) -> NDArray[np.bool_]:
@@ -156,16 +146,9 @@ class TreeDisplay:
             moved = f"{name} ≤ {number(before)} → outside the data"
         else:
             reverse = ", reversed" if c.is_reversed[split] else ""
-            moved = f"{name} ≤ {number(before)} → {number(after)}{reverse}\n{change(shift)}"
+            moved = f"{name} ≤ {number(before)} → {number(after)}{reverse}\n{number(shift, 2, '+')}"
             moved += f" ({number(abs(deviations), 2)} SD)" if c.spread is not None else ""
         return moved if c.own_weight.min() == 1 else f"{moved}\n{100 * c.own_weight[split]:.0f}% own weight"
-
-    def _means(self, node: int) -> tuple[float, float]:
-        """Return the mean over the training rows of the leaves under a node, before and after training."""
-        leaves = slice(self.nodes.begin[node], self.nodes.end[node])
-        weight = self.weight[leaves] if self.weight[leaves].any() else None
-        before, after = (float(np.average(value[leaves], weights=weight)) for value in self.value)
-        return before, after
 
     def _end_text(self, node: int) -> str:
         n_leaves = self.nodes.end[node] - self.nodes.begin[node]
@@ -173,13 +156,19 @@ class TreeDisplay:
         head = f"{n_leaves} leaves, mean " if n_leaves > 1 else ""
         if self.change.is_hard:
             return head + number(before)
-        return f"{head}{number(before, 3)} → {number(after, 3)} ({change(after - before)})"
+        return f"{head}{number(before, 3)} → {number(after, 3)} ({number(after - before, 2, '+')})"
+
+    def _means(self, node: int) -> list[float]:
+        """Return the mean over the training rows of the leaves under a node, before and after training."""
+        leaves = slice(self.nodes.begin[node], self.nodes.end[node])
+        weight = self.weight[leaves] if self.weight[leaves].any() else None
+        return [float(np.average(value[leaves], weights=weight)) for value in self.value]
 
     @property
     def layout(self) -> TreeLayout:
         """Positions of the boxes."""
         texts, shown, split = self.texts, self.nodes.depth <= self.max_depth, self.is_split
-        sizes = [style.box_size(texts[i] for i in np.flatnonzero(shown & kind)) for kind in (split, ~split)]
+        sizes = [style.box_size([texts[i] for i in np.flatnonzero(shown & kind)]) for kind in (split, ~split)]
         return tree_layout(self.nodes, sizes[0], sizes[1], self.max_depth)
 
     @property
@@ -200,8 +189,7 @@ class TreeDisplay:
     def amounts(self) -> NDArray[np.float64]:
         """The change of each node, (nodes,): of a split in standard deviations (0 if unknown), of a leaf in value."""
         shifts = np.clip(np.nan_to_num(self.change.shift_in_spreads), -_LIMIT, _LIMIT)
-        means = [self._means(node) for node in range(len(self.nodes.split))]
-        ends = [after - before for before, after in means]
+        ends = [np.diff(self._means(node))[0] for node in range(len(self.nodes.split))]
         return np.where(self.is_split, shifts[self.nodes.split] if len(shifts) else 0.0, ends)
 
     @property
@@ -214,77 +202,65 @@ class TreeDisplay:
     @property
     def colours(self) -> list[tuple[float, float, float]]:
         """The fill of each node, darker for a larger change."""
-        split, leaf = self.largest
+        split, leaf = (largest or 1.0 for largest in self.largest)
         return [
-            style.blended(
-                style.MOVED if is_split else style.INCREASE if amount > 0 else style.DECREASE,
-                amount / ((split if is_split else leaf) or 1.0),
-            )
+            style.blended(style.MOVED, amount / split)
+            if is_split
+            else style.blended(style.INCREASE if amount > 0 else style.DECREASE, amount / leaf)
             for amount, is_split in zip(self.amounts.tolist(), self.is_split, strict=True)
         ]
 
     @property
-    def size(self) -> tuple[float, float]:
+    def size(self) -> Size:
         """Width and height of a new figure, in inches."""
         width, height = self.layout.size
-        text = [style.text_width(self.title, style.TITLE), style.text_width(self.notes or " "), self._key_width]
-        return max(width, *text) + 2 * _MARGIN, height + _HEADER + self._footer
+        legend = sum(_ENTRY + style.text_width(text) for _, text in self._legend)
+        texts = style.text_width(self.title, style.TITLE), style.text_width(self.notes or " "), legend
+        return max(width, *texts) + 2 * style.MARGIN, height + _HEADER + self._footer
 
     @property
     def _footer(self) -> float:
-        return _MARGIN + (0 if self.change.is_hard else 0.32) + 0.19 * len(self.notes.splitlines())
+        return style.MARGIN + (0 if self.change.is_hard else 0.32) + 0.19 * len(self.notes.splitlines())
 
     @property
-    def _keys(self) -> list[tuple[str, str]]:
+    def _legend(self) -> list[tuple[str, str]]:
         if self.change.is_hard:
             return []
         split, leaf = (number(largest, 2) for largest in self.largest)
-        keys = [
+        entries = [
             (style.MOVED, f"split moved (darkest: {split} SD)"),
             (style.INCREASE, "leaf increased"),
             (style.DECREASE, f"leaf decreased (darkest: {leaf})"),
         ]
-        return keys if self.change.spread is not None else keys[1:]
-
-    @property
-    def _key_width(self) -> float:
-        return sum(0.45 + style.text_width(text) for _, text in self._keys)
+        return entries if self.change.spread is not None else entries[1:]
 
     def plot(self, ax: Any = None) -> Self:
         """Draw on the given axes, scaled to fit, or on new ones of the right size."""
         with style.style():
-            width, height = self.size
-            self.ax_, self._scale = style.canvas(ax, width, height)
-            self.figure_ = self.ax_.figure
-            style.write(self.ax_, _MARGIN, 0.22, self.title, self._scale, size=style.TITLE, ha="left")
-            self._draw_boxes()
-            self._draw_footer(height)
+            canvas = style.Canvas(ax, self.size, self.title)
+            self.ax_, self.figure_ = canvas.ax, canvas.ax.figure
+            self._draw_boxes(canvas)
+            x, y = style.MARGIN, canvas.height - self._footer + 0.2
+            for colour, text in self._legend:
+                canvas.box(x + 0.1, y, (0.2, 0.14), style.blended(colour, 1.0), is_round=False)
+                canvas.write(x + 0.27, y, text, ha="left")
+                x += _ENTRY + style.text_width(text)
+            canvas.notes(self.notes)
         return self
 
-    def _draw_boxes(self) -> None:
+    def _draw_boxes(self, canvas: style.Canvas) -> None:
         at, texts, colours = self.layout, self.texts, self.colours
-        x, y = at.x + _MARGIN, at.y + _HEADER
+        x, y = at.x + style.MARGIN, at.y + _HEADER
+        left, right = x - at.width / 2, x + at.width / 2
         self.boxes_, self.texts_ = [], []
         for box, node in enumerate(at.node.tolist()):
             above = at.parent[box]
             if above >= 0:
-                start, end = x[above] + at.width[above] / 2, x[box] - at.width[box] / 2
-                self.ax_.plot([start, end], [y[above], y[box]], color=style.QUIET, linewidth=self._scale, zorder=1)
+                canvas.line([right[above], left[box]], [y[above], y[box]], 1.0, color=style.QUIET, zorder=1)
             size = float(at.width[box]), float(at.height[box])
-            options = {"colour": colours[node], "scale": self._scale, "round_": not at.is_end[box]}
-            self.boxes_.append(style.box(self.ax_, x[box], y[box], size, **options))
-            self.texts_.append(style.write(self.ax_, x[box], y[box], texts[node], self._scale))
+            self.boxes_.append(canvas.box(x[box], y[box], size, colours[node], is_round=not at.is_end[box]))
+            self.texts_.append(canvas.write(x[box], y[box], texts[node]))
         for box in np.flatnonzero(at.parent == 0).tolist():  # labels of the root's branches
-            middle = (x[0] + at.width[0] / 2 + x[box] - at.width[box] / 2) / 2
-            up = y[box] < y[0]
-            options = {"va": "bottom" if up else "top", "ha": "right", "color": style.QUIET, "size": 8.0}
-            style.write(self.ax_, middle, (y[0] + y[box]) / 2, "yes " if up else "no ", self._scale, **options)
-
-    def _draw_footer(self, height: float) -> None:
-        x, y = _MARGIN, height - self._footer + 0.2
-        for colour, text in self._keys:
-            style.box(self.ax_, x + 0.1, y, (0.2, 0.14), style.blended(colour, 1.0), self._scale, round_=False)
-            style.write(self.ax_, x + 0.27, y, text, self._scale, ha="left")
-            x += 0.45 + style.text_width(text)
-        options = {"ha": "left", "va": "bottom", "color": style.QUIET}
-        style.write(self.ax_, _MARGIN, height - 0.08, self.notes, self._scale, **options)
+            label, va = ("yes ", "bottom") if y[box] < y[0] else ("no ", "top")
+            options = {"va": va, "ha": "right", "color": style.QUIET, "size": 8.0}
+            canvas.write((right[0] + left[box]) / 2, (y[0] + y[box]) / 2, label, **options)

@@ -1,12 +1,18 @@
-"""The HTML of a report: page, tables and figures, as strings. Knows nothing of models."""
+"""The HTML of a report: page, tables and figures, as strings that fetch nothing. Knows nothing of models."""
 
+import io
+import re
+import warnings
 from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any
 
-from neuralforest.plots.style import style
+from neuralforest.plots.style import matplotlib_module, style
 from neuralforest.plots.text import number
-from neuralforest.report._svg import inline_svg, new_figure
+
+_DROPPED = re.compile(r"<\?xml.*?\?>|<!DOCTYPE.*?>|<!--.*?-->|<metadata>.*?</metadata>|<style .*?</style>", re.DOTALL)
+_NAME = re.compile(r'(\bid="|url\(#|href="#)')
+_OPENING = re.compile(r'<svg[^>]*(viewBox="[^"]*")[^>]*>')
 
 _STYLE = """
 :root { color-scheme: light; }
@@ -80,22 +86,35 @@ def table(rows: Iterable[Sequence[Any]], head: Sequence[str] = ()) -> str:
 
 def chart(display: Any, name: str, description: str, size: tuple[float, float], columns: int = 1) -> str:
     """Return a display as a figure that shrinks with the page; `columns` is its number of axes."""
-    figure = new_figure(size)
     with style():
+        figure = matplotlib_module("figure").Figure(figsize=size, layout="constrained")
         display.plot(figure.subplots(1, columns, sharex=True, sharey=True))
-    return _figure(f'<div class="chart">{inline_svg(figure, name, description)}</div>', description)
+        svg = _inline_svg(figure, name, description)
+    return f'<figure><div class="chart">{svg}</div><figcaption>{escape(description)}</figcaption></figure>'
 
 
 def drawing(display: Any, name: str, description: str) -> str:
     """Return a display as a figure of its own size that scrolls."""
-    figure = new_figure(display.size, None)
     with style():
+        figure = matplotlib_module("figure").Figure(figsize=display.size)
         display.plot(figure.add_axes((0.0, 0.0, 1.0, 1.0)))
-    svg = inline_svg(figure, name, description)
+        svg = _inline_svg(figure, name, description)
     svg = svg.replace("<svg ", f'<svg style="width:{display.size[0]:.2f}in" ', 1)
     box = f'<div class="drawing" tabindex="0" role="group" aria-label="scrolls horizontally">{svg}</div>'
-    return _figure(box, description)
-
-
-def _figure(box: str, description: str) -> str:
     return f"<figure>{box}<figcaption>{escape(description)}</figcaption></figure>"
+
+
+def _inline_svg(figure: Any, name: str, description: str) -> str:
+    """Return a figure as an `svg` element, its text as text, its identifiers with a prefix that is unique in the page.
+
+    The description is for screen readers.
+    """
+    buffer = io.StringIO()
+    settings = {"svg.fonttype": "none", "svg.hashsalt": name}
+    nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+    with matplotlib_module().rc_context(settings), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from", UserWarning)  # the reader's browser has other fonts
+        figure.savefig(buffer, format="svg", metadata=nothing, dpi=150)
+    text = _NAME.sub(rf"\g<1>{name}-", _DROPPED.sub("", buffer.getvalue()))
+    label = f'role="img" aria-label="{escape(description)}"'
+    return _OPENING.sub(lambda opening: f"<svg {opening[1]} {label}>", text, count=1).strip()

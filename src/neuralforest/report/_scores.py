@@ -1,11 +1,10 @@
 """Scores of the forest and of the model on given rows."""
 
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.metrics import accuracy_score, mean_absolute_error, r2_score, root_mean_squared_error
+from sklearn.metrics import mean_absolute_error, r2_score, root_mean_squared_error
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from neuralforest.exceptions import InvalidParameterError
@@ -34,21 +33,14 @@ def check_y(network: ForestNetwork, rows: NDArray[np.floating], y: ArrayLike) ->
 
 def scores(network: ForestNetwork, rows: NDArray[np.floating], target: NDArray[Any]) -> list[tuple[str, float, float]]:
     """Return the name of each score, that of the forest and that of the model."""
-    both, result = (forest_of(network), network), []
-
-    def add(name: str, values: Iterable[float]) -> None:
-        forest, model = (float(value) for value in values)
-        result.append((name, forest, model))
-
+    both = forest_of(network), network
     if network.classes is None:
-        predictions = [each.predict(rows).reshape(len(rows), -1) for each in both]
-        add("RMSE", (root_mean_squared_error(target, p) for p in predictions))
-        add("mean absolute error", (mean_absolute_error(target, p) for p in predictions))
-        if len(rows) > 1:
-            add("R²", (r2_score(target, p) for p in predictions))
-    else:
-        own = (each.predict_proba(rows)[np.arange(len(rows)), target] for each in both)
-        add("log loss", (-np.log(np.maximum(p, np.finfo(np.float64).eps)).mean() for p in own))
-        labels = (np.searchsorted(network.classes, each.predict(rows)) for each in both)
-        add("accuracy", (accuracy_score(target, p) for p in labels))
-    return result
+        forest, model = (each.predict(rows).reshape(len(rows), -1) for each in both)
+        metrics = {"RMSE": root_mean_squared_error, "mean absolute error": mean_absolute_error, "R²": r2_score}
+        if len(rows) == 1:
+            del metrics["R²"]
+        return [(name, float(metric(target, forest)), float(metric(target, model))) for name, metric in metrics.items()]
+    own = (each.predict_proba(rows)[np.arange(len(rows)), target] for each in both)
+    losses = [float(-np.log(np.maximum(p, np.finfo(np.float64).eps)).mean()) for p in own]
+    accuracies = [float(np.mean(each.predict(rows) == network.classes[target])) for each in both]
+    return [("log loss", losses[0], losses[1]), ("accuracy", accuracies[0], accuracies[1])]

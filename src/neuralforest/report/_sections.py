@@ -70,14 +70,14 @@ def _scores(network: ForestNetwork, rows: NDArray[np.floating], target: NDArray[
 def _training(estimator: Estimator) -> str:
     if getattr(estimator, "history_", None) is None:
         return paragraph("The model was saved without its training history.")
-    display = TrainingDisplay.compute(estimator)
+    display = TrainingDisplay.from_estimator(estimator, draw=False)
     text = "Loss of every epoch. Epoch 0 is the softened network before training"
     text += "; the bands are the middle 80% of the subnetworks." if display.independent else "."
     return chart(display, "training", text, (_WIDTH, 4.2))
 
 
 def _importances(estimator: Estimator, names: Sequence[str]) -> str:
-    display = ImportanceDisplay.compute(estimator, names)
+    display = ImportanceDisplay.from_estimator(estimator, feature_names=names, draw=False)
     text = "Mean decrease in impurity of each feature, in the forest and in the model."
     figure = chart(display, "importance", text, (_WIDTH, display.size[1]))
     order = np.argsort(-display.model, kind="stable")
@@ -91,7 +91,7 @@ def _importances(estimator: Estimator, names: Sequence[str]) -> str:
 def _surface(estimator: Estimator, rows: NDArray[np.floating], names: Sequence[str]) -> str:
     if len(names) < 2:
         return paragraph("A surface needs two features, and this model has one.")
-    display = SurfaceDisplay.compute(estimator, rows, names=names)
+    display = SurfaceDisplay.from_estimator(estimator, rows, feature_names=names, draw=False)
     text = (
         f"{display.label.capitalize()} over the two most important features, {display.names[0]} and "
         f"{display.names[1]}, with the others at their medians. Dots are rows of the data."
@@ -100,13 +100,15 @@ def _surface(estimator: Estimator, rows: NDArray[np.floating], names: Sequence[s
 
 
 def _tree(estimator: Estimator, tree: int, rows: NDArray[np.floating], names: Sequence[str]) -> str:
-    display = TreeDisplay.compute(estimator, rows, tree, names=names)
+    display = TreeDisplay.from_estimator(estimator, rows, tree=tree, feature_names=names, draw=False)
     text = "Thresholds of the splits and values of the leaves, before and after training; scroll to see all of it."
     return drawing(display, "tree", text)
 
 
 def _network(estimator: Estimator, tree: int, rows: NDArray[np.floating], names: Sequence[str]) -> str:
-    display = NetworkDisplay.compute(estimator, tree, rows[0], max_leaves=8, max_inputs=8, weakest=0.2, names=names)
+    display = NetworkDisplay.from_estimator(
+        estimator, tree=tree, row=rows[0], max_leaves=8, max_inputs=8, weakest=0.2, feature_names=names, draw=False
+    )
     text = "One unit per split, one unit per leaf. The path of the first of the given rows is highlighted."
     return drawing(display, "network", text)
 

@@ -3,14 +3,13 @@
 from neuralforest.selection.guard import Selected, train_guarded
 from neuralforest.selection.intervals import Residuals
 from neuralforest.selection.predictions import OutOfSamplePredictions, out_of_sample_predictions, validation_predictions
-from neuralforest.selection.stacking import Candidate, Stack, stack
+from neuralforest.selection.stacking import Candidate, stack
 
 __all__ = [
     "Candidate",
     "OutOfSamplePredictions",
     "Residuals",
     "Selected",
-    "Stack",
     "out_of_sample_predictions",
     "stack",
     "train_guarded",

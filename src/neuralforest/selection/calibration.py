@@ -76,7 +76,7 @@ def _slopes(
     soft = network.soft
     assert soft is not None
     y = data.scaled_y(network)[predictions.row]
-    mean = (predictions.prediction - soft.output_center) / soft.output_scale
+    mean = network.in_training_units(predictions.prediction)
     excess, weights = predictions.excess_variance / soft.output_scale / soft.output_scale, predictions.weight[:, None]
     predicted = mean - np.average(mean, axis=0, weights=predictions.weight)
     true = y - np.average(y, axis=0, weights=predictions.weight)

@@ -61,11 +61,20 @@ def train_guarded(
     evaluated: Evaluated = ((trained, data.validation),)
     if len(result.half_losses):
         evaluated = _cross_fitted(network, result, data, loss)
-    calibrate = calibrate and loss.name == "squared_error"
-    chosen, predictions, forest_loss = _guarded(trained, evaluated, data, loss, n_jobs, keep_last, calibrate)
-    result.history.best_epoch[chosen.hard] = -1
-    value = validation_loss(chosen, predictions, data, loss)
-    return Selected(chosen, result.history, forest_loss, value, predictions, result.interrupted)
+    trees = all_hard(trained)
+    of_trees, plain = (validation_predictions(each, data, n_jobs) for each in (trees, trained))
+    predictions = plain if len(evaluated) == 1 else out_of_sample_predictions(evaluated, data, n_jobs)
+    forest, whole, cross_fitted = (whole_loss(trained, each, data, loss) for each in (of_trees, plain, predictions))
+    # Better on rows that had no part in selecting the network, as measured, and on all rows, with and without the
+    # excess variance of a row's few trees. A calibrated network must only be better as measured.
+    better = max(cross_fitted.measured, whole.measured) < forest.measured and whole.corrected < forest.corrected
+    chosen = (trained, predictions) if better or keep_last else (trees, of_trees)
+    if calibrate and loss.name == "squared_error":
+        shrunk = calibration.calibrated(trained, evaluated, predictions, data, loss, forest.measured, n_jobs)
+        chosen = shrunk or chosen
+    result.history.best_epoch[chosen[0].hard] = -1
+    value = validation_loss(chosen[0], chosen[1], data, loss)
+    return Selected(chosen[0], result.history, forest.measured, value, chosen[1], result.interrupted)
 
 
 def _cross_fitted(network: ForestNetwork, result: TrainingResult, data: TrainingData, loss: Loss) -> Evaluated:
@@ -80,32 +89,3 @@ def _cross_fitted(network: ForestNetwork, result: TrainingResult, data: Training
         trees = subnetwork_losses(all_hard(network), replace(data, validation=half), loss)
         chosen.append(network.with_parameters(parameters, trees <= losses))
     return (chosen[1], halves[0]), (chosen[0], halves[1])
-
-
-def _guarded(
-    trained: ForestNetwork,
-    evaluated: Evaluated,
-    data: TrainingData,
-    loss: Loss,
-    n_jobs: int | None,
-    always: bool,
-    calibrate: bool,
-) -> tuple[ForestNetwork, OutOfSamplePredictions, float]:
-    """Return the trained network, calibrated where needed, or the forest if that is better; and the forest's loss.
-
-    The network must be better on rows that had no part in selecting it, as measured, and on all rows, with and without
-    the excess variance of a row's few trees. A calibrated network must only be better as measured.
-    """
-    trees = all_hard(trained)
-    predictions = out_of_sample_predictions(evaluated, data, n_jobs)
-    plain = predictions if len(evaluated) == 1 else validation_predictions(trained, data, n_jobs)
-    of_trees = validation_predictions(trees, data, n_jobs)
-    forest, whole, cross_fitted = (whole_loss(trained, each, data, loss) for each in (of_trees, plain, predictions))
-    better = always or (
-        max(cross_fitted.measured, whole.measured) < forest.measured and whole.corrected < forest.corrected
-    )
-    if calibrate:
-        calibrated = calibration.calibrated(trained, evaluated, predictions, data, loss, forest.measured, n_jobs)
-        if calibrated is not None:
-            return *calibrated, forest.measured
-    return *((trained, predictions) if better else (trees, of_trees)), forest.measured

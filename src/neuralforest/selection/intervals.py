@@ -20,22 +20,13 @@ class Residuals:
 
     Out-of-bag, one or two trees may predict a row, whose disagreement is a poor estimate: it is shrunk towards that of
     all rows.
-
-    Parameters
-    ----------
-    relative : float64 array (rows, outputs)
-        Each column sorted.
-    floor : float64 array (outputs,)
-        The disagreement of all rows together. Half of it is added to that of a row, so that unanimous trees are not
-        taken as certain.
-    prior : float
-        The number of trees that the floor counts for; with 0, errors are divided by the disagreement of a row's own
-        trees plus the floor.
+    Half of the floor is added to the disagreement of a row, so that unanimous trees are not taken as certain. With a
+    prior of 0, errors are divided by the disagreement of a row's own trees plus the floor.
     """
 
-    relative: NDArray[np.float64]
-    floor: NDArray[np.float64]
-    prior: float = _PRIOR
+    relative: NDArray[np.float64]  # (rows, outputs), each column sorted
+    floor: NDArray[np.float64]  # (outputs,): the disagreement of all rows together
+    prior: float = _PRIOR  # the number of trees that the floor counts for in the disagreement of a row
 
     @classmethod
     def measure(cls, network: ForestNetwork, data: TrainingData, predictions: OutOfSamplePredictions) -> "Residuals":

@@ -7,7 +7,6 @@ from numpy.typing import NDArray
 
 from neuralforest.network import ForestNetwork
 from neuralforest.training.data import SubnetworkRows, TrainingData
-from neuralforest.training.evaluation import scaled_output
 from neuralforest.training.losses import Loss
 
 
@@ -104,4 +103,4 @@ def validation_loss(
 ) -> float:
     """Return the loss of predictions, in the units that the network is trained in."""
     y = data.scaled_y(network)[predictions.row]
-    return loss.mean(scaled_output(network, predictions.prediction), y, predictions.weight)
+    return loss.mean(network.in_training_units(predictions.prediction), y, predictions.weight)

@@ -59,9 +59,7 @@ class Checkpoint:
         """Write the state, where it is due."""
         if state.epoch % self.every and state.epoch != self._last_epoch and not state.stopped.all():
             return
-        arrays = {
-            name: np.ascontiguousarray(array) for name, array in vars(state).items() if isinstance(array, np.ndarray)
-        }
+        arrays = {name: np.ascontiguousarray(array) for name, array in state.arrays.items()}
         epoch = str(state.epoch)
         metadata = {"fingerprint": self._fingerprint, "epoch": epoch, "digest": _digest(arrays, epoch)}
         write_atomically(self.path, [safetensors.numpy.save(arrays, metadata)])
@@ -84,7 +82,7 @@ class Checkpoint:
             )
         if metadata.get("digest") != _digest(arrays, metadata.get("epoch", "")):
             raise CheckpointError(f"{self.path} is damaged: its checksum does not fit; delete it to start anew")
-        if arrays.keys() != {name for name, value in vars(state).items() if isinstance(value, np.ndarray)}:
+        if arrays.keys() != state.arrays.keys():
             raise CheckpointError(f"{self.path} was written by another version; delete it to start anew")
         for name, array in arrays.items():
             if name != "start":  # it is there already

@@ -58,19 +58,10 @@ class SubnetworkRows:
 
 @dataclass(frozen=True, eq=False)
 class TrainingData:
-    """All rows of a fit.
+    """All rows of a fit."""
 
-    Parameters
-    ----------
-    X : array (rows, features)
-        In the units of the source, in the dtype that its trees compare in.
-    y : float64 array (rows, outputs)
-        Targets in their own units; for classes one column each of 0 and 1, for a log-odds one column.
-    fit, validation : SubnetworkRows
-    """
-
-    X: NDArray[np.floating]
-    y: NDArray[np.float64]
+    X: NDArray[np.floating]  # (rows, features) in the units of the source, in the dtype that its trees compare in
+    y: NDArray[np.float64]  # (rows, outputs) in their own units; a column of 0 and 1 per class, or one for a log-odds
     fit: SubnetworkRows
     validation: SubnetworkRows
 
@@ -91,10 +82,7 @@ class TrainingData:
 
     def scaled_y(self, network: ForestNetwork) -> NDArray[np.float64]:
         """Return the targets in the units that the network is trained in."""
-        soft = network.soft
-        if soft is None or network.classes is not None:
-            return self.y
-        return (self.y - soft.output_center) / soft.output_scale
+        return network.in_training_units(self.y)
 
     def kernel_rows(self, network: ForestNetwork) -> tuple[Rows, Rows]:
         """Return the training rows and the validation rows as the kernels take them."""

@@ -15,15 +15,8 @@ def subnetwork_losses(network: ForestNetwork, data: TrainingData, loss: Loss) ->
     for subnetwork in range(network.n_subnetworks):
         row, weight = data.validation.of(subnetwork)
         output = network.subnetwork_output(subnetwork, data.X[row])
-        losses[subnetwork] = loss.mean(scaled_output(network, output), y[row], weight)
+        losses[subnetwork] = loss.mean(network.in_training_units(output), y[row], weight)
     return losses
-
-
-def scaled_output(network: ForestNetwork, output: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return raw predictions in the units of training."""
-    if network.soft is None or network.classes is not None:
-        return output
-    return (output - network.soft.output_center) / network.soft.output_scale
 
 
 def all_hard(network: ForestNetwork) -> ForestNetwork:

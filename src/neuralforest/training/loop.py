@@ -63,32 +63,7 @@ def train(
         Return the last epoch instead of the best one.
     """
     forest_losses = subnetwork_losses(all_hard(network), data, loss)
-    state = State.start_of(network, settings, by_halves=not (keep_last or data.validation.are_shared))
-    _run_epochs(network, data, settings, loss, n_jobs, callback, checkpoint, forest_losses, state)
-    if keep_last:
-        state.keep_last()
-    return TrainingResult(
-        state.best,
-        state.best_loss,
-        state.best_of_half,
-        state.best_loss_of_half,
-        state.history(forest_losses),
-        state.interrupted,
-    )
-
-
-def _run_epochs(
-    network: ForestNetwork,
-    data: TrainingData,
-    settings: Settings,
-    loss: Loss,
-    n_jobs: int | None,
-    callback: Callback | None,
-    checkpoint: Checkpoint | None,
-    forest_losses: NDArray[np.float64],
-    state: State,
-) -> None:
-    """Run the epochs; afterwards the state holds the best parameters of every subnetwork."""
+    state = State(network, settings, by_halves=not (keep_last or data.validation.are_shared))
     if checkpoint is not None:
         checkpoint.open(network, data, settings, loss)
         checkpoint.load(state)
@@ -109,7 +84,7 @@ def _run_epochs(
                     f"training was interrupted after epoch {state.epoch} of {settings.max_epochs}; the best state so "
                     "far is kept",
                     ConvergenceWarning,
-                    stacklevel=6,
+                    stacklevel=5,
                 )
                 state.interrupted = True
     diverged = state.diverged | state.lost
@@ -118,5 +93,9 @@ def _run_epochs(
             f"{diverged.sum()} of {len(diverged)} networks diverged: their loss became infinite, NaN or more than ten "
             "times that of the start, and their best earlier state is kept; lower learning_rate",
             ConvergenceWarning,
-            stacklevel=5,
+            stacklevel=4,
         )
+    if keep_last:
+        state.keep_last()
+    best = state.best, state.best_loss, state.best_of_half, state.best_loss_of_half
+    return TrainingResult(*best, state.history(forest_losses), state.interrupted)

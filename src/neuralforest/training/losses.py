@@ -32,11 +32,7 @@ class Loss:
 
 
 _REGRESSION = {"squared_error": kernels.SQUARED_ERROR, "huber": kernels.HUBER, "quantile": kernels.QUANTILE}
-_CLASSIFICATION = {
-    "identity": kernels.LOG_PROBABILITY,
-    "logit": kernels.LOG_LOGISTIC,
-    "softmax": kernels.LOG_SOFTMAX,
-}
+_CLASSIFICATION = {"identity": kernels.LOG_PROBABILITY, "logit": kernels.LOG_LOGISTIC, "softmax": kernels.LOG_SOFTMAX}
 
 
 def resolve_loss(name: str, parameter: float | None, ensemble: TreeEnsemble) -> Loss:

@@ -65,12 +65,10 @@ class Settings:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("max_epochs", "batch_size", "n_iter_no_change"):
+        for name, least in (("max_epochs", 0), ("batch_size", 1), ("n_iter_no_change", 1)):
             value = getattr(self, name)
-            if value is None and name == "n_iter_no_change":
-                continue
-            least = 0 if name == "max_epochs" else 1
-            if not isinstance(value, (int, np.integer)) or value < least:
+            is_whole = isinstance(value, (int, np.integer)) and value >= least
+            if not (is_whole or (value is None and name == "n_iter_no_change")):
                 raise InvalidParameterError(f"{name} must be a whole number of at least {least}, got {value!r}")
         if self.rates.shape != (3,) or not np.isfinite(self.rates).all() or (self.rates < 0).any():
             raise InvalidParameterError(

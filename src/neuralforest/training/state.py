@@ -1,6 +1,6 @@
 """State: where training stands between two epochs. Everything that a checkpoint has to hold."""
 
-from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,60 +15,39 @@ _LARGE_RATIO = 1.3  # times the best loss: later epochs were better by 0.01% the
 _RECENT = 0.1  # of all epochs
 
 
-@dataclass(eq=False)
 class State:
     """Parameters, the optimiser's moments, the best parameters so far, and the losses on record.
 
-    Arrays are changed in place.
+    Arrays are changed in place. `by_halves` keeps what is best on each half of the validation rows, too.
     """
 
-    parameters: NDArray[np.float32]
-    first_moment: NDArray[np.float32]
-    second_moment: NDArray[np.float32]
-    start: NDArray[np.float32]  # what weight decay pulls towards; empty without decay
-    best: NDArray[np.float32]
-    best_of_half: NDArray[np.float32]  # (2, parameters): the best on each half of the validation rows; or (0, ...)
-    first_parameter: NDArray[np.int64]  # (subnetworks + 1,)
-    steps: NDArray[np.int64]  # (subnetworks,)
-    best_loss: NDArray[np.float64]  # (subnetworks,)
-    best_loss_of_half: NDArray[np.float64]  # (2, subnetworks), or (0, subnetworks)
-    best_epoch: NDArray[np.int64]  # (subnetworks,)
-    stopped: NDArray[np.bool_]  # (subnetworks,)
-    diverged: NDArray[np.bool_]  # (subnetworks,)
-    training_loss: NDArray[np.float64]  # (max_epochs, subnetworks), NaN where not trained
-    validation_loss: NDArray[np.float64]  # (max_epochs + 1, subnetworks)
-    seconds: NDArray[np.float64]  # (max_epochs,)
-    settings: Settings
-    epoch: int = 0
-    interrupted: bool = False
-
-    @classmethod
-    def start_of(cls, network: ForestNetwork, settings: Settings, by_halves: bool = False) -> "State":
-        """Return the state before the first epoch; `by_halves` keeps what is best on each half of the rows, too."""
+    def __init__(self, network: ForestNetwork, settings: Settings, by_halves: bool = False) -> None:
         assert network.soft is not None
-        start = network.soft.parameters
-        n = network.n_subnetworks
-        epochs = settings.max_epochs
+        start, n, epochs = network.soft.parameters, network.n_subnetworks, settings.max_epochs
         halves = 2 if by_halves else 0
-        return cls(
-            parameters=start.copy(),
-            first_moment=np.zeros_like(start),
-            second_moment=np.zeros_like(start),
-            start=np.array(start if settings.weight_decay > 0 else start[:0]),  # a copy, for it may be read-only
-            best=start.copy(),
-            best_of_half=np.tile(start, (halves, 1)),
-            first_parameter=network.structure.first_parameter,
-            steps=np.zeros(n, np.int64),
-            best_loss=np.full(n, np.inf),
-            best_loss_of_half=np.full((halves, n), np.inf),
-            best_epoch=np.zeros(n, np.int64),
-            stopped=np.zeros(n, np.bool_),
-            diverged=np.zeros(n, np.bool_),
-            training_loss=np.full((epochs, n), np.nan),
-            validation_loss=np.full((epochs + 1, n), np.nan),
-            seconds=np.zeros(epochs),
-            settings=settings,
-        )
+        self.settings, self.epoch, self.interrupted = settings, 0, False
+        self.parameters = start.copy()
+        self.first_moment = np.zeros_like(start)
+        self.second_moment = np.zeros_like(start)
+        # What weight decay pulls towards; a copy, for it may be read-only.
+        self.start = np.array(start if settings.weight_decay > 0 else start[:0])
+        self.best = start.copy()
+        self.best_of_half = np.tile(start, (halves, 1))
+        self.first_parameter: NDArray[np.int64] = network.structure.first_parameter  # (subnetworks + 1,)
+        self.steps = np.zeros(n, np.int64)
+        self.best_loss = np.full(n, np.inf)
+        self.best_loss_of_half = np.full((halves, n), np.inf)
+        self.best_epoch = np.zeros(n, np.int64)
+        self.stopped = np.zeros(n, np.bool_)
+        self.diverged = np.zeros(n, np.bool_)
+        self.training_loss = np.full((epochs, n), np.nan)  # NaN where not trained
+        self.validation_loss = np.full((epochs + 1, n), np.nan)
+        self.seconds = np.zeros(epochs)
+
+    @property
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """All arrays by name: what a checkpoint holds beside the epoch."""
+        return {name: value for name, value in vars(self).items() if isinstance(value, np.ndarray)}
 
     @property
     def weights(self) -> Weights:
@@ -93,9 +72,9 @@ class State:
         self.epoch += 1
         self.validation_loss[self.epoch, active] = validation[active]
         self.best_epoch[active & (validation < self.best_loss)] = self.epoch
-        self._keep_better(active, validation, self.best_loss, self.best)
-        for of_half in zip(halves, self.best_loss_of_half, self.best_of_half, strict=False):
-            self._keep_better(active, *of_half)
+        self._keep(active & (validation < self.best_loss), validation, self.best_loss, self.best)
+        for loss, best_loss, best in zip(halves, self.best_loss_of_half, self.best_of_half, strict=False):
+            self._keep(active & (loss < best_loss), loss, best_loss, best)
         broken = active & ~(np.isfinite(training) & np.isfinite(validation))
         self.diverged |= broken
         self.stopped |= broken
@@ -124,32 +103,29 @@ class State:
         best = validation.min()
         return bool(validation[-recent:].min() > _LARGE_RATIO * best and training.max() < best)
 
-    def _keep_better(
+    def _keep(
         self,
-        active: NDArray[np.bool_],
+        kept: NDArray[np.bool_],
         loss: NDArray[np.float64],
         best_loss: NDArray[np.float64],
         best: NDArray[np.float32],
     ) -> None:
-        """Keep the parameters of the subnetworks whose loss is the lowest so far."""
-        for subnetwork in np.flatnonzero(active & (loss < best_loss)):
+        """Count the parameters of some subnetworks, and their losses, as their best."""
+        best_loss[kept] = loss[kept]
+        for subnetwork in np.flatnonzero(kept):
             own = slice(self.first_parameter[subnetwork], self.first_parameter[subnetwork + 1])
             best[own] = self.parameters[own]
-            best_loss[subnetwork] = loss[subnetwork]
 
     @property
     def lost(self) -> NDArray[np.bool_]:
-        """Blocks that no epoch made better and that ended ten times worse than they started, though with a number."""
+        """Subnetworks that no epoch made better and that ended with a finite loss ten times that of the start."""
         start, end = self.validation_loss[0], self.validation_loss[self.epoch]
         return (self.best_epoch <= 0) & (end > 10 * start + 0.1)  # 0.1: a perfect start has no size of its own
 
     def keep_last(self) -> None:
         """Count the last state of every subnetwork that has not diverged as its best."""
-        for subnetwork in np.flatnonzero(~self.diverged):
-            own = slice(self.first_parameter[subnetwork], self.first_parameter[subnetwork + 1])
-            self.best[own] = self.parameters[own]
-            self.best_loss[subnetwork] = self.validation_loss[self.epoch, subnetwork]
-            self.best_epoch[subnetwork] = self.epoch
+        self._keep(~self.diverged, self.validation_loss[self.epoch], self.best_loss, self.best)
+        self.best_epoch[~self.diverged] = self.epoch
 
     def history(self, forest_loss: NDArray[np.float64]) -> History:
         """Return the losses so far."""
