@@ -176,10 +176,10 @@ def _ensemble(
 
 def _mean_of(sums: list[TreeEnsemble]) -> TreeEnsemble:
     """Return one sum of trees that predicts the mean of several sums."""
-    names = ("feature", "threshold", "missing_left", "middle", "weight", "value")
+    names = ("feature", "threshold", "missing_left", "middle", "weight", "value", "category_left")
     fields: dict[str, Any] = {name: np.concatenate([getattr(e, name) for e in sums]) for name in names}
     fields["value"] /= len(sums)
     fields["groups"] = None  # one again, of all trees
-    for name in ("first_split", "first_leaf"):
+    for name in ("first_split", "first_leaf", "first_category"):
         fields[name] = offsets(np.concatenate([np.diff(getattr(e, name)) for e in sums]))
     return replace(sums[0], **fields, base_score=np.mean([e.base_score for e in sums], axis=0))

@@ -12,6 +12,7 @@ from neuralforest._kernels.network.arguments import SOFTMAX, Structure
 from neuralforest._kernels.trees import traverse
 from neuralforest.ensemble import TreeEnsemble
 from neuralforest.exceptions import InvalidParameterError
+from neuralforest.network.columns import InputColumns
 from neuralforest.network.evaluation import category_lists, node_records, raw_predictions
 from neuralforest.network.importance import own_importances
 from neuralforest.network.inputs import validated_rows
@@ -22,7 +23,7 @@ from neuralforest.network.stacking import StackedModel, check_base_models
 from neuralforest.network.structure import Connectivity, build_structure, count_parameters
 from neuralforest.network.subnetworks import Subnetworks, Training, one_per_tree
 
-_DERIVED = ("structure", "layout", "subnetworks", "nodes", "category_lists")  # from the trees and their partition alone
+_DERIVED = ("structure", "columns", "layout", "subnetworks", "nodes", "category_lists")  # from trees and partition
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -108,6 +109,11 @@ class ForestNetwork:
         """What the kernels need of a soft network."""
         soft = self._softening
         return build_structure(self.ensemble, soft.first_tree, soft.connectivity, soft.contrast)
+
+    @cached_property
+    def columns(self) -> InputColumns:
+        """The input columns of the network: a category of a feature is a column."""
+        return InputColumns(self.ensemble)
 
     @cached_property
     def layout(self) -> ParameterLayout:
@@ -248,7 +254,7 @@ class ForestNetwork:
         (array([[1.5, 2.5]]), array([4.]))
         """
         if self.soft is None:
-            return tree_layers(self.ensemble[subnetwork : subnetwork + 1])
+            return tree_layers(self.ensemble, self.columns, subnetwork)
         return subnetwork_layers(self.ensemble, self.layout, self.subnetworks, self.soft.parameters, subnetwork)
 
     def apply(self, X: ArrayLike) -> NDArray[np.int32]:
@@ -283,7 +289,7 @@ class ForestNetwork:
         """Return X as the first layer of a soft network takes it."""
         soft = self._softening
         with np.errstate(over="ignore"):
-            scaled = (X - soft.center) / soft.scale
+            scaled = (self.columns.expand(X) - soft.center) / soft.scale
         np.clip(scaled, soft.low, soft.high, out=scaled)
         return np.ascontiguousarray(scaled, dtype=np.float32)
 

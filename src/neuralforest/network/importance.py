@@ -93,5 +93,6 @@ def _attribution(network: "ForestNetwork", subnetwork: int) -> Any:
         features = network.ensemble.feature[network.subnetworks.splits(subnetwork)]
         ones, splits = np.ones(len(features)), np.arange(len(features))
         return scipy.sparse.csr_array((ones, (splits, features)), (len(features), network.n_features))
-    absolute = abs(network.layers(subnetwork).W1.toarray()) * network.soft.spread
+    first = network.columns.first[:-1]  # those of a feature are added up
+    absolute = np.add.reduceat(abs(network.layers(subnetwork).W1.toarray()) * network.soft.spread, first, axis=1)
     return np.asarray(absolute / np.maximum(absolute.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny))

@@ -5,6 +5,7 @@ from numpy.typing import NDArray
 
 from neuralforest._kernels.network.arguments import Structure
 from neuralforest.ensemble import TreeEnsemble
+from neuralforest.network.columns import InputColumns
 from neuralforest.network.layout import ParameterLayout
 from neuralforest.network.structure import averages_probabilities, connection_signs, connection_units
 from neuralforest.network.subnetworks import Subnetworks
@@ -38,17 +39,19 @@ def initial_parameters(
     """Return the weights that the trees give to every subnetwork, end to end."""
     leaf, base = _output_layer(e, structure, units["output_center"], units["output_scale"])
     (factor1, factor2), signs = factors, connection_signs(e)
-    layout, subnetworks = ParameterLayout(structure), Subnetworks(e, structure.first_tree)
+    layout, subnetworks, columns = ParameterLayout(structure), Subnetworks(e, structure.first_tree), InputColumns(e)
+    weight1 = columns.weight * np.repeat(factor1, np.diff(columns.first_weight))
     parameters = np.zeros(layout.size, np.float32)
     for number in range(len(subnetworks)):
         p, splits, leaves = layout.views(parameters, number), subnetworks.splits(number), subnetworks.leaves(number)
         connections = signs[e.first_connection[splits.start] : e.first_connection[splits.stop]] * factor2
+        weights = weight1[columns.first_weight[splits.start] : columns.first_weight[splits.stop]]
         if structure.full:
-            p.w1[np.arange(len(p.b1)), e.feature[splits]] = factor1[splits]
+            p.w1[columns.connections(splits)] = weights
             trees = subnetworks.trees(number)
             p.w2[connection_units(e, trees.start, trees.stop)] = connections
         else:
-            p.w1[:] = factor1[splits]
+            p.w1[:] = weights
             p.w2[:] = connections
         p.b1[:] = -threshold[splits] * factor1[splits]
         p.b2[:] = (0.5 - e.depth[leaves]) * factor2

@@ -17,7 +17,7 @@ from neuralforest._kernels.network.arguments import Structure, layer_offsets
 class LayerParameters(NamedTuple):
     """The parameters of a subnetwork; with sparse connectivity, only those of existing connections."""
 
-    w1: NDArray[Any]  # full (splits, features), sparse (splits,)
+    w1: NDArray[Any]  # full (splits, columns), sparse (weights,): one a split, or one for each category
     b1: NDArray[Any]  # (splits,)
     w2: NDArray[Any]  # full (leaves, splits), sparse (connections,)
     b2: NDArray[Any]  # (leaves,)
@@ -48,5 +48,5 @@ class ParameterLayout:
         own = parameters[self.first_parameter[subnetwork] : self.first_parameter[subnetwork + 1]]
         w1, b1, w2, b2, w_out, b_out = (own[a:b] for a, b in pairwise(offsets))
         if s.full:
-            w1, w2 = w1.reshape(len(b1), s.n_features), w2.reshape(len(b2), len(b1))
+            w1, w2 = w1.reshape(len(b1), s.n_columns), w2.reshape(len(b2), len(b1))
         return LayerParameters(w1, b1, w2, b2, w_out.reshape(-1, s.n_outputs), b_out.reshape(-1, s.n_outputs))

@@ -8,10 +8,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from neuralforest.ensemble import TreeEnsemble
 from neuralforest.exceptions import InvalidParameterError
+from neuralforest.network.columns import InputColumns
 from neuralforest.network.initial_weights import initial_parameters
 from neuralforest.network.structure import Connectivity, build_structure
 from neuralforest.network.subnetworks import Training, partition
 
+_OF_CATEGORIES = {"center": 0.0, "scale": 1.0, "low": 0.0, "high": 1.0, "spread": 0.5}  # units of the inputs
 FAR = 1e30
 """Scaled inputs are clipped to this range: sums of larger ones overflow in float32."""
 
@@ -25,11 +27,11 @@ class Softening:
     """
 
     contrast: tuple[float, float]  # slopes of the activations of the two hidden layers, tanh(contrast * argument)
-    center: NDArray[np.float64]  # (features,)
-    scale: NDArray[np.float64]  # (features,)
-    low: NDArray[np.float64]  # (features,), in scaled units
-    high: NDArray[np.float64]  # (features,), in scaled units
-    spread: NDArray[np.float64]  # (features,): standard deviation in scaled units, to compare weights of features
+    center: NDArray[np.float64]  # (columns,)
+    scale: NDArray[np.float64]  # (columns,)
+    low: NDArray[np.float64]  # (columns,), in scaled units
+    high: NDArray[np.float64]  # (columns,), in scaled units
+    spread: NDArray[np.float64]  # (columns,): standard deviation in scaled units, to compare weights of features
     output_center: NDArray[np.float64]  # (outputs,)
     output_scale: NDArray[np.float64]  # (outputs,)
     training: Training
@@ -63,14 +65,16 @@ def softened(
     factor = arrays.pop("split_scale") * fold[0]
     structure = build_structure(e, partition(e, training, first_tree), connectivity, kept)
     largest = float(np.finfo(np.float32).max) / np.maximum(factor, 1.0)
-    threshold = (e.threshold - arrays["center"][e.feature]) / arrays["scale"][e.feature]
+    column = structure.column
+    threshold = (e.threshold - arrays["center"][column]) / arrays["scale"][column]
+    threshold = np.where(e.is_categorical, 0.0, np.clip(threshold, -largest, largest))
     return Softening(
         contrast=kept,
         **arrays,
         training=training,
         connectivity=connectivity,
         first_tree=structure.first_tree,
-        parameters=initial_parameters(e, structure, np.clip(threshold, -largest, largest), arrays, (factor, fold[1])),
+        parameters=initial_parameters(e, structure, threshold, arrays, (factor, fold[1])),
         hard=np.zeros(len(structure.first_tree) - 1, np.bool_),
     )
 
@@ -96,9 +100,16 @@ def _check_contrast(contrast: Any) -> tuple[float, float]:
 
 
 def _check_unit(name: str, value: ArrayLike, e: TreeEnsemble) -> NDArray[np.float64]:
-    """Return a number for every column, or for every split."""
-    n = e.n_splits if name == "split_scale" else e.n_outputs if name.startswith("output") else e.n_features
+    """Return a number for every input column, every output, or every split.
+
+    Given for features, units are those of numbers: the columns of categories are 0 or 1, whatever the feature's unit.
+    """
+    columns, of_inputs = InputColumns(e), name in _OF_CATEGORIES
+    n = columns.n_columns if of_inputs else e.n_outputs if name.startswith("output") else e.n_splits
     array = np.asarray(value, dtype=np.float64)
+    if of_inputs and array.shape in ((), (e.n_features,)) and columns.is_category.any():
+        of_features = np.broadcast_to(array, e.n_features)[columns.feature]
+        array = np.where(columns.is_category, _OF_CATEGORIES[name], of_features)
     if array.shape not in ((), (n,)) or not np.isfinite(array).all():
         what = "splits" if name == "split_scale" else "columns"
         raise InvalidParameterError(f"{name} must be one finite number, or one for each of {n} {what}, got {value!r}")

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from neuralforest._kernels.network.arguments import IDENTITY, SOFTMAX, Scratch, Structure, Tiles, layer_offsets
 from neuralforest._kernels.simd import SIMD_WIDTH
 from neuralforest.ensemble import TreeEnsemble
+from neuralforest.network.columns import InputColumns
 from neuralforest.network.subnetworks import Training, partition
 
 Connectivity = Literal["sparse", "full"]
@@ -18,24 +19,26 @@ def build_structure(
     ensemble: TreeEnsemble, first_tree: NDArray[np.int64], connectivity: Connectivity, contrast: tuple[float, float]
 ) -> Structure:
     """Lay the trees out as subnetworks, given the first tree of each."""
-    e = ensemble
-    key = e.tree_of_split * e.n_features + e.feature
-    used, place = np.unique(key, return_inverse=True)  # the features of each tree, trees in order
-    first_input = np.searchsorted(used, np.arange(e.n_trees + 1) * e.n_features)
+    e, columns = ensemble, InputColumns(ensemble)
+    split, column = columns.connections(slice(None))
+    used, place = np.unique(e.tree_of_split[split] * columns.n_columns + column, return_inverse=True)  # trees in order
+    first_input = np.searchsorted(used, np.arange(e.n_trees + 1) * columns.n_columns)
     structure = Structure(
         first_split=_writable(e.first_split),
         first_leaf=_writable(e.first_leaf),
         first_connection=e.first_connection,
         begin=_writable(e.begin),
         end=_writable(e.end),
-        feature=_writable(e.feature),
+        column=columns.first[e.feature].astype(np.int32),
         missing=np.where(e.missing_left, -1, 1).astype(np.float32),
-        inputs=(used % e.n_features).astype(np.int32),
+        inputs=(used % columns.n_columns).astype(np.int32),
         first_input=first_input.astype(np.int64),
-        input=(place - first_input[e.tree_of_split]).astype(np.int32),
+        input=(place[columns.first_weight[:-1]] - first_input[e.tree_of_split]).astype(np.int32),
+        first_weight=columns.first_weight,
+        categorical=1 if columns.is_category.any() else None,
         first_tree=first_tree.astype(np.int64),
         first_parameter=np.zeros(len(first_tree), np.int64),
-        n_features=e.n_features,
+        n_columns=columns.n_columns,
         n_outputs=e.n_outputs,
         full=connectivity == "full",
         head=SOFTMAX if averages_probabilities(e) else IDENTITY,
@@ -83,8 +86,8 @@ def build_scratch(structure: Structure, workers: int = 1, gradient: bool = False
     inputs = int(np.diff(structure.first_input[trees]).max())
     tiles = None
     if structure.full:
-        inputs = 2 * structure.n_features * workers
-        tiles = Tiles(_rows(splits), _rows((max(splits, structure.n_features) + 2 * SIMD_WIDTH) * workers))
+        inputs = 2 * structure.n_columns * workers
+        tiles = Tiles(_rows(splits), _rows((max(splits, structure.n_columns) + 2 * SIMD_WIDTH) * workers))
     scratch = Scratch(
         x=_rows(inputs),
         u=_rows(splits),
@@ -110,14 +113,14 @@ def count_parameters(
 ) -> int:
     """Return how many weights and offsets the network of an ensemble has.
 
-    A sparse tree has 2 (K - 1) + (sum of leaf depths) + 2 K + 1 of them, whatever the number d of features; a fully
+    A sparse tree has 2 (K - 1) + (sum of leaf depths) + 2 K + 1 of them, whatever the number d of columns; a fully
     connected one (d + 1) (K - 1) + K (K - 1) + 2 K + 1. With several outputs there are K + 1 more for each.
     """
     e = ensemble
     trees = partition(e, training, first_tree)
     splits, leaves = np.diff(e.first_split[trees]), np.diff(e.first_leaf[trees])
     if connectivity == "sparse":
-        hidden = 2 * splits.sum() + e.first_connection[-1]
+        hidden = splits.sum() + InputColumns(e).first_weight[-1] + e.first_connection[-1]
     else:
-        hidden = ((e.n_features + 1) * splits + leaves * splits).sum()
+        hidden = ((InputColumns(e).n_columns + 1) * splits + leaves * splits).sum()
     return int(hidden + leaves.sum() + (leaves.sum() + len(leaves)) * e.n_outputs)

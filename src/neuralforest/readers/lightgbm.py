@@ -147,7 +147,7 @@ def _category_lists(tree: dict[str, NDArray[Any]]) -> dict[int, NDArray[np.bool_
         number = int(tree["threshold"][split])
         words = tree["cat_threshold"][slice(*tree["cat_boundaries"][number : number + 2])].astype("<u4")
         bits = np.unpackbits(words.view(np.uint8), bitorder="little").astype(np.bool_)
-        lists[int(split)] = np.append(bits, False)
+        lists[int(split)] = np.append(bits[: np.flatnonzero(bits).max(initial=0) + 1], False)
     return lists
 
 

@@ -22,14 +22,16 @@ class Structure(NamedTuple):
     first_connection: Any  # int64 (splits + 1,)
     begin: Any  # int32 (splits,): the run of leaves of each split, counted inside the tree
     end: Any  # int32 (splits,)
-    feature: Any  # int32 (splits,)
+    column: Any  # int32 (splits,): the split's input, or the first of them
     missing: Any  # float32 (splits,): the unit's output where its feature is missing, -1 or +1
-    inputs: Any  # int32: the features that each tree uses, trees end to end
+    inputs: Any  # int32: the columns that each tree uses, trees end to end
     first_input: Any  # int64 (trees + 1,)
-    input: Any  # int32 (splits,): position of the split's feature among its tree's inputs
+    input: Any  # int32 (splits,): position of the split's first column among its tree's inputs
+    first_weight: Any  # int64 (splits + 1,): the first input of each split, when those of all splits stand end to end
+    categorical: int | None  # 1 where a split may have several inputs, the categories of a feature
     first_tree: Any  # int64 (subnetworks + 1,)
     first_parameter: Any  # int64 (subnetworks + 1,)
-    n_features: int
+    n_columns: int
     n_outputs: int
     full: bool  # connectivity
     head: int | None  # IDENTITY or SOFTMAX
@@ -100,15 +102,15 @@ def layer_offsets(structure, subnetwork):  # type: ignore[no-untyped-def]
     start, stop = structure.first_split[first], structure.first_split[last]
     splits, leaves = stop - start, structure.first_leaf[last] - structure.first_leaf[first]
     if structure.full:
-        width, connections = structure.n_features, splits * leaves
+        b1, connections = splits * structure.n_columns, splits * leaves
     else:
-        width, connections = 1, structure.first_connection[stop] - structure.first_connection[start]
-    b1 = splits * width
+        b1 = structure.first_weight[stop] - structure.first_weight[start]
+        connections = structure.first_connection[stop] - structure.first_connection[start]
     w2 = b1 + splits
     b2 = w2 + connections
     w_out = b2 + leaves
     b_out = w_out + leaves * structure.n_outputs
-    w1 = b1 - splits * width  # not a literal 0, for which its callees would be compiled once more
+    w1 = b1 - b1  # not a literal 0, for which its callees would be compiled once more
     return w1, b1, w2, b2, w_out, b_out, b_out + (last - first) * structure.n_outputs
 
 

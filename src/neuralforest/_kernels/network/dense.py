@@ -25,13 +25,13 @@ def rows_per_step(width):  # type: ignore[no-untyped-def]
 
 
 @part
-def gather(X, rows, x, first, n_features):  # type: ignore[no-untyped-def]
+def gather(X, rows, x, first, n_columns):  # type: ignore[no-untyped-def]
     """Fill rows `first` on of x with 32 rows of X, then once more with missing values replaced by 0."""
-    for feature in range(n_features):
+    for column in range(n_columns):
         for lane in range(len(rows)):
-            x[first + feature, lane] = X[rows[lane], feature]
-        xf = load(x, first + feature)
-        store(x, first + n_features + feature, where_nan(xf, _ZERO, xf))
+            x[first + column, lane] = X[rows[lane], column]
+        xf = load(x, first + column)
+        store(x, first + n_columns + column, where_nan(xf, _ZERO, xf))
 
 
 @part
@@ -58,15 +58,15 @@ def affine(p, weight, bias, width, first, last, source, origin, target):  # type
 
 @part
 def _split_input(structure, k, x, x0):  # type: ignore[no-untyped-def]
-    """Return the input of split k, NaN where it is missing. Another kind of split would branch here."""
-    return load(x, x0 + structure.feature[k])
+    """Return the first input of split k, NaN where its feature is missing."""
+    return load(x, x0 + structure.column[k])
 
 
 @part
 def first_layer(structure, first_tree, first, last, offsets, p, x, x0, u):  # type: ignore[no-untyped-def]
     """Fill rows first to last - 1 of u with the outputs of layer 1; the gathered rows begin at x0."""
-    n_features = structure.n_features
-    affine(p, offsets[0], offsets[1], n_features, first, last, x, x0 + n_features, u)
+    n_columns = structure.n_columns
+    affine(p, offsets[0], offsets[1], n_columns, first, last, x, x0 + n_columns, u)
     tanh_of_rows(u, first, last, structure.contrast1)
     origin = structure.first_split[first_tree]
     for unit in range(first, last):
@@ -107,7 +107,7 @@ def input_gradient(p, weight, width, first, last, grad, n_rows, target):  # type
 @part
 def first_tile(structure, n_splits, worker):  # type: ignore[no-untyped-def]
     """Return the first row of a worker's own tiles."""
-    longest = n_splits if n_splits > structure.n_features else structure.n_features
+    longest = n_splits if n_splits > structure.n_columns else structure.n_columns
     return worker * (longest + 2 * SIMD_WIDTH)
 
 

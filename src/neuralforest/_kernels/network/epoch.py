@@ -90,9 +90,9 @@ def forward_subnetwork(structure, subnetwork, offsets, p, X, rows, scratch, tile
     """Fill the scores of this worker's trees for 32 rows of X."""
     first_tree, n_trees, n_splits, n_leaves = _shape(structure, subnetwork)
     if tiles is not None:
-        x0 = team.worker * 2 * structure.n_features
+        x0 = team.worker * 2 * structure.n_columns
         wait(team)  # until now others may have updated w1, or read u
-        dense.gather(X, rows, scratch.x, x0, structure.n_features)
+        dense.gather(X, rows, scratch.x, x0, structure.n_columns)
         first, last = _range_of(n_splits, team, dense.UNROLL)
         dense.first_layer(structure, first_tree, first, last, offsets, p, scratch.x, x0, scratch.u)
         wait(team)
@@ -121,7 +121,7 @@ def _backward_subnetwork(structure, subnetwork, offsets, p, scratch, tiles, is_s
         first, last = _range_of(n_splits, team, dense.UNROLL)
         dense.input_gradient(p, offsets[2], n_splits, first, last, scratch.h, n_leaves, tiles.du)
         dense.first_layer_gradient(structure, first, last, offsets, scratch.u, tiles.du, scratch.gradient)
-        n, x0 = structure.n_features, (2 * team.worker + 1) * structure.n_features
+        n, x0 = structure.n_columns, (2 * team.worker + 1) * structure.n_columns
         t0 = dense.first_tile(structure, n_splits, team.worker)
         dense.transpose(scratch.x, x0, n, tiles.transposed, t0)
         w1 = offsets[0] + first * n
@@ -167,7 +167,7 @@ def _update_subnetwork(structure, subnetwork, offsets, weights, scratch, plan, f
     begin, end = _range_of(n_trees, team, 1)
     w1, b1, w2, b2, w_out, b_out, _ = offsets
     split0, leaf0 = structure.first_split[first_tree], structure.first_leaf[first_tree]
-    width, outputs = (structure.n_features if structure.full else 1), structure.n_outputs
+    width, outputs = (structure.n_columns if structure.full else 1), structure.n_outputs
     shift, p = structure.first_parameter[subnetwork], weights.parameters
     for tree in range(first_tree + begin, first_tree + end):
         s0, s1 = structure.first_split[tree] - split0, structure.first_split[tree + 1] - split0

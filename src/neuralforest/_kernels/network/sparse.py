@@ -13,8 +13,40 @@ _U = np.uint64  # unsigned indices in inner loops: a signed index is checked for
 
 @part
 def _split_input(structure, k, x, input0):  # type: ignore[no-untyped-def]
-    """Return the input of split k, NaN where it is missing. Another kind of split would branch here."""
+    """Return the first input of split k, NaN where its feature is missing."""
     return load(x, input0 + structure.input[k])
+
+
+@part
+def _argument(categorical, structure, k, origin, x, input0, p, w1, b1):  # type: ignore[no-untyped-def]
+    """Return the argument of the unit of split k; see `Structure` for a None."""
+    unit = k - origin
+    if categorical is not None:
+        a = broadcast(p[b1 + unit])
+        weight = w1 + structure.first_weight[k] - structure.first_weight[origin]
+        for j in range(structure.first_weight[k + 1] - structure.first_weight[k]):
+            xj = load(x, input0 + structure.input[k] + j)
+            a = a + where_nan(xj, _ZERO, xj) * p[weight + j]
+    else:
+        a = _split_input(structure, k, x, input0) * p[w1 + unit] + p[b1 + unit]
+    return a
+
+
+@part
+def _add_gradient(categorical, structure, k, origin, x, input0, du, gradient, w1, b1):  # type: ignore[no-untyped-def]
+    """Add the gradients of the weights and of the offset of split k, given that of its argument."""
+    unit = k - origin
+    if categorical is not None:
+        gradient[b1 + unit] += lane_sum(du)
+        weight = w1 + structure.first_weight[k] - structure.first_weight[origin]
+        for j in range(structure.first_weight[k + 1] - structure.first_weight[k]):
+            xj = load(x, input0 + structure.input[k] + j)
+            gradient[weight + j] += lane_sum(du * where_nan(xj, _ZERO, xj))
+    else:
+        xk = _split_input(structure, k, x, input0)
+        of_bias, of_weight = lane_sums(du, du * where_nan(xk, _ZERO, xk))
+        gradient[b1 + unit] += of_bias
+        gradient[w1 + unit] += of_weight
 
 
 @part
@@ -28,16 +60,15 @@ def forward(structure, first_tree, tree, offsets, p, X, rows, scratch):  # type:
     input0 = structure.first_input[tree] - structure.first_input[first_tree]
     run0, far = w2 - structure.first_connection[origin], _FAR / structure.contrast1
     for i in range(structure.first_input[tree], structure.first_input[tree + 1]):
-        feature = structure.inputs[i]
+        column = structure.inputs[i]
         row = i - structure.first_input[first_tree]
         for lane in range(len(rows)):
-            x[row, lane] = X[rows[lane], feature]
+            x[row, lane] = X[rows[lane], column]
     for leaf in range(leaf0, leaf0 + stop - start + 1):
         store(h, leaf, broadcast(p[b2 + leaf]))
     for k in range(start, stop):
-        unit = k - origin
-        xk = _split_input(structure, k, x, input0)
-        store(u, unit, where_nan(xk, structure.missing[k] * far, xk * p[w1 + unit] + p[b1 + unit]))
+        a = _argument(structure.categorical, structure, k, origin, x, input0, p, w1, b1)
+        store(u, k - origin, where_nan(_split_input(structure, k, x, input0), structure.missing[k] * far, a))
     tanh_of_rows(u, start - origin, stop - origin, structure.contrast1)
     for k in range(start, stop):
         uk = load(u, k - origin)
@@ -58,8 +89,7 @@ def backward(structure, first_tree, tree, offsets, p, scratch):  # type: ignore[
     input0 = structure.first_input[tree] - structure.first_input[first_tree]
     run0 = w2 - structure.first_connection[origin]
     for k in range(structure.first_split[tree], structure.first_split[tree + 1]):
-        unit = k - origin
-        uk = load(u, unit)
+        uk = load(u, k - origin)
         du, more = broadcast(_ZERO), broadcast(_ZERO)
         begin, end = _U(structure.begin[k]), _U(structure.end[k])
         fours = begin + (end - begin) // _U(4) * _U(4)
@@ -75,7 +105,4 @@ def backward(structure, first_tree, tree, offsets, p, scratch):  # type: ignore[
             du = du + g * p[weight + leaf]
             gradient[weight + leaf] += lane_sum(uk * g)
         du = (du + more) * (_ONE - uk * uk) * structure.contrast1
-        xk = _split_input(structure, k, x, input0)
-        of_bias, of_weight = lane_sums(du, du * where_nan(xk, _ZERO, xk))
-        gradient[b1 + unit] += of_bias
-        gradient[w1 + unit] += of_weight
+        _add_gradient(structure.categorical, structure, k, origin, x, input0, du, gradient, w1, b1)
