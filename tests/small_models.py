@@ -69,6 +69,23 @@ def problem(classifier, n=120, seed=0):
     return classification(n, seed) if classifier else regression(n, seed)
 
 
+def patches(classifier=False, n=500, seed=0):
+    """Return rows whose target changes from one small square to the next: trees can fit it, smooth networks cannot."""
+    rng = np.random.default_rng(seed)
+    X = np.floor(rng.uniform(0, 12, size=(n, 2)))
+    table = np.random.default_rng(99).normal(size=(12, 12))
+    y = table[X[:, 0].astype(int), X[:, 1].astype(int)] + 0.1 * rng.normal(size=n)
+    return X + rng.uniform(0, 0.5, size=X.shape), (y > 0).astype(int) if classifier else y
+
+
+def steps(classifier=False, n=240, seed=0):
+    """Return rows whose target has steps in one or two of 12 features: trees are stacked with a default network."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(size=(n, 12))
+    first = np.floor(6 * X[:, 0])
+    return X, (first % 2).astype(int) if classifier else first * np.floor(3 * X[:, 1]) + 0.1 * rng.normal(size=n)
+
+
 def run_in_a_new_process(code, *arguments):
     """Run Python code, where the package can be imported and warnings are errors; return what it prints, as bytes."""
     environment = os.environ | {"PYTHONPATH": str(Path(nf.__file__).parents[1])}

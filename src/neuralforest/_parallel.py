@@ -29,19 +29,15 @@ def team(n_threads: int) -> Iterator[Callable[[Callable[[Task], None], Sequence[
     >>> sorted(found)
     [1, 2, 3]
     """
-    if n_threads == 1:
-
-        def run(function: Callable[[Task], None], tasks: Sequence[Task]) -> None:
-            for task in tasks:
-                function(task)
-
-        yield run
-        return
     with ThreadPoolExecutor(n_threads) as pool:
 
         def run(function: Callable[[Task], None], tasks: Sequence[Task]) -> None:
-            for future in [pool.submit(function, task) for task in tasks]:
-                future.result()
+            if n_threads == 1:
+                for task in tasks:
+                    function(task)
+            else:
+                for future in [pool.submit(function, task) for task in tasks]:
+                    future.result()
 
         yield run
 

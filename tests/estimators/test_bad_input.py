@@ -1,4 +1,4 @@
-"""Input that no model can use, or that other models get wrong: the right answer, or a ValueError that says why."""
+"""Input that no model can use, or that other models get wrong: the right answer, or a ValueError with the reason."""
 
 import numpy as np
 import pandas as pd
@@ -101,24 +101,24 @@ def test_one_class_is_predicted_with_certainty(make):
     np.testing.assert_allclose(model.predict_proba(X), 1, atol=1e-6)
 
 
-def test_boosting_says_that_it_needs_two_classes():
+def test_boosting_needs_two_classes():
     X, _ = classification()
     with pytest.raises(ValueError, match="class"):
         small_boosted(classifier=True).fit(X, np.zeros(len(X)))
 
 
-def test_classes_that_the_forest_does_not_know_are_refused():
+def test_classes_that_the_forest_was_not_fitted_on_are_refused():
     X, y = classification()
     model = small(classifier=True).fit(X, y)
-    with pytest.raises(ValueError, match=r"only the classes that the forest knows, \[0, 1, 2\], got \[7\] too"):
+    with pytest.raises(ValueError, match=r"only the classes that the forest was fitted on, \[0, 1, 2\], got \[7\] too"):
         small(classifier=True).fit(X, y, X_val=X, y_val=np.where(y == 0, 7, y))
-    with pytest.raises(ValueError, match=r"only the classes that the forest knows, \[0, 1, 2\], got \[7\] too"):
+    with pytest.raises(ValueError, match=r"only the classes that the forest was fitted on, \[0, 1, 2\], got \[7\] too"):
         model.partial_fit(X, np.where(y == 0, 7, y))
-    with pytest.raises(ValueError, match="classes must be those that the forest knows"):
+    with pytest.raises(ValueError, match=r"classes must be those .*\[0, 1, 2\], got \[0, 1, 2, 3\]"):
         model.partial_fit(X, y, classes=[0, 1, 2, 3])
     with pytest.raises(ValueError, match="begin with rows of all classes"):
         small(classifier=True).partial_fit(X, y, classes=[0, 1, 2, 3])
-    with pytest.raises(ValueError, match="only the classes that the forest knows"):
+    with pytest.raises(ValueError, match="only the classes that the forest was fitted on"):
         small(classifier=True, source=model.forest_).fit(X, y + 1)
 
 
@@ -127,7 +127,7 @@ def test_classes_that_the_forest_does_not_know_are_refused():
 
 @BOTH
 @pytest.mark.parametrize("validation", ["oob", "fraction"])
-def test_one_row_is_refused_unless_other_rows_judge(classifier, validation):
+def test_one_row_is_refused_unless_validation_rows_are_given(classifier, validation):
     X, y = problem(classifier)
     with pytest.raises(ValueError, match="n_samples = 1"):
         small(classifier, validation=validation).fit(X[:1], y[:1])
@@ -304,10 +304,10 @@ def test_what_is_no_forest_is_refused(classifier):
     right, wrong = (RandomForestClassifier, RandomForestRegressor)[:: 1 if classifier else -1]
     other = SVC() if classifier else LinearRegression()
     for bad, words in (
-        ("rf", "str cannot be read: no reader knows this class"),
+        ("rf", "str cannot be read: there is no reader for this class"),
         (right, f"forest must be an instance, got the class {right.__name__}"),
         (wrong(), "forest must be a (regressor|classifier).*use the other"),
-        (other, "cannot be read: no reader knows this class. Supported"),
+        (other, "cannot be read: there is no reader for this class. Supported"),
     ):
         with pytest.raises(ValueError, match=words):
             small(classifier, source=bad).fit(X, y)
@@ -325,9 +325,9 @@ def test_a_fitted_forest_must_fit_to_the_rows():
 
 
 @BOTH
-def test_boosted_trees_say_that_they_are_trained_jointly(classifier):
+def test_boosted_trees_are_trained_jointly_only(classifier):
     X, y = problem(classifier)
-    with pytest.raises(ValueError, match="training must be 'joint' for trees that are added up"):
+    with pytest.raises(ValueError, match="training must be 'joint' for trees that are summed"):
         small(classifier, source=boosted(classifier)).fit(X, y)
 
 
@@ -346,7 +346,7 @@ def test_weights_need_a_forest_that_takes_them():
 
 
 @BOTH
-def test_an_estimator_that_is_not_fitted_says_so(classifier):
+def test_an_estimator_that_is_not_fitted_is_refused(classifier):
     X, _ = problem(classifier)
     model = small_boosted(classifier)
     methods = ["predict", "apply"] + (["predict_proba", "decision_function"] if classifier else ["predict_quantiles"])

@@ -1,7 +1,9 @@
-"""scikit-learn's own checks of an estimator, on both estimators in each of their ways to train."""
+"""scikit-learn's own checks of an estimator: both estimators by default, and in each of their ways to train."""
 
+import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+import neuralforest as nf
 from small_models import boosted, forest, small
 
 WEIGHTS = "the bootstrap, the split or the shuffles are random, so a weight of 2 is not two rows; forests fail it too"
@@ -12,6 +14,7 @@ EXPECTED_FAILURES = {
 
 
 def configurations(classifier):
+    yield (nf.NeuralForestClassifier if classifier else nf.NeuralForestRegressor)(random_state=0)
     # with 4 trees, all may have drawn the 5 rows of positive weight that one check leaves
     trees = forest(classifier, n_estimators=8)
     yield small(classifier, trees, training="independent", connectivity="sparse", validation="oob")
@@ -23,6 +26,7 @@ def configurations(classifier):
     yield small(classifier, trees, training="joint", connectivity="sparse")
 
 
+@pytest.mark.filterwarnings("ignore:.*max_samples:UserWarning")  # of bagging by default, below 13 rows
 @parametrize_with_checks(
     [*configurations(classifier=False), *configurations(classifier=True)],
     expected_failed_checks=lambda estimator: EXPECTED_FAILURES,

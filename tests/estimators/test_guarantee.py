@@ -1,7 +1,7 @@
-"""The promise: on the rows that judge it, a fitted estimator is never worse than its forest.
+"""The guarantee: on the validation rows, a fitted estimator is never worse than its forest.
 
-Losses are computed here from predictions alone, on rows that are found without asking the estimator: given ones, those
-that the forest was not shown, or each tree's out-of-bag rows.
+Losses are computed here from predictions alone, on rows that are found independently of the estimator: given ones,
+those that the forest was not fitted on, or each tree's out-of-bag rows.
 """
 
 import warnings
@@ -14,14 +14,15 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
 import neuralforest as nf
 from neuralforest.exceptions import ConvergenceWarning
-from small_models import boosted, output, small
+from small_models import boosted, classification, output, regression, small, steps
+from validation_losses import forest_and_model
 
 
 class Witness:
-    """A forest that remembers which rows it was fitted on: the first feature is the row's number."""
+    """A forest that records which rows it was fitted on: the first feature is the row's number."""
 
     def fit(self, X, y, sample_weight=None):
-        self.rows_seen_ = X[:, 0].astype(int)
+        self.fit_rows_ = X[:, 0].astype(int)
         return super().fit(X, y, sample_weight)
 
 
@@ -50,18 +51,18 @@ def mean_loss(model, prediction, y, weight):
 
 
 def out_of_bag_losses(model, X, y, weight):
-    """Return the losses of forest and network where every row is predicted by the trees that have not seen it."""
+    """Return the losses of forest and network where every row is predicted by the trees that were not grown on it."""
     sums, counts = [0.0, 0.0], np.zeros(len(X))
     for number, (tree, bag) in enumerate(
         zip(model.forest_.estimators_, model.forest_.estimators_samples_, strict=True)
     ):
-        unseen = (~np.isin(np.arange(len(X)), bag))[:, None]
+        out_of_bag = (~np.isin(np.arange(len(X)), bag))[:, None]
         own = (output(tree, X), model.network_.subnetwork_output(number, X.astype(np.float32)))
         for which, prediction in enumerate(own):
-            sums[which] = sums[which] + np.where(unseen, prediction.reshape(len(X), -1), 0)
-        counts += unseen[:, 0]
-    judged = (counts > 0) & (weight > 0)
-    return [mean_loss(model, total[judged] / counts[judged, None], y[judged], weight[judged]) for total in sums]
+            sums[which] = sums[which] + np.where(out_of_bag, prediction.reshape(len(X), -1), 0)
+        counts += out_of_bag[:, 0]
+    used = (counts > 0) & (weight > 0)
+    return [mean_loss(model, total[used] / counts[used, None], y[used], weight[used]) for total in sums]
 
 
 @st.composite
@@ -105,13 +106,13 @@ def test_validation_loss_is_never_worse_than_that_of_the_forest(case):
     model, way, X, y, weight = case
     options = {}
     if way == "given":
-        X_val, y_val, known = X[::3], y[::3], np.setdiff1d(np.arange(len(X)), np.arange(len(X))[::3])
+        X_val, y_val = X[::3], y[::3]
         options = {"X_val": X_val, "y_val": y_val, "sample_weight_val": None if weight is None else weight[::3]}
-        fit_rows = known
+        fit_rows = np.setdiff1d(np.arange(len(X)), np.arange(len(X))[::3])
     else:
         fit_rows = np.arange(len(X))
     if way == "given" and isinstance(model, nf.NeuralForestClassifier):
-        assume(set(y[fit_rows]) == set(y))  # a forest cannot be judged on classes that it does not know
+        assume(set(y[fit_rows]) == set(y))  # a forest cannot be evaluated on classes that it was not fitted on
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # a learning rate of 30
         model.fit(X[fit_rows], y[fit_rows], None if weight is None else weight[fit_rows], **options)
@@ -119,17 +120,66 @@ def test_validation_loss_is_never_worse_than_that_of_the_forest(case):
     if way == "oob":
         forest, network = out_of_bag_losses(model, X, y, weight)
     else:
-        judges = np.setdiff1d(np.arange(len(X)), model.forest_.rows_seen_)
-        assert len(judges) > 0
+        held_out = np.setdiff1d(np.arange(len(X)), model.forest_.fit_rows_)
+        assert len(held_out) > 0
         forest, network = (
-            mean_loss(model, output(m, X[judges]), y[judges], weight[judges]) for m in (model.forest_, model)
+            mean_loss(model, output(m, X[held_out]), y[held_out], weight[held_out]) for m in (model.forest_, model)
         )
     assert network <= forest * (1 + 1e-6) + 1e-12
-    if way == "oob":  # an honest loss, by networks that a row had no part in choosing
+    if way == "oob":  # a cross-fitted loss: of networks that a row had no part in selecting
         assert model.validation_loss_ <= model.forest_loss_
     else:
         assert network == pytest.approx(model.validation_loss_, rel=1e-6, abs=1e-12)
     assert forest == pytest.approx(model.forest_loss_, rel=1e-6, abs=1e-12)
+
+
+DEFAULT_CASES = {
+    "signal": lambda classifier, seed: (classification if classifier else regression)(160, seed),
+    "steps": lambda classifier, seed: steps(classifier, 240, seed),
+    "noise": lambda classifier, seed: noise(classifier, 160, seed),
+    "few rows": lambda classifier, seed: (classification if classifier else regression)(60, seed),
+    "missing values": lambda classifier, seed: with_missing(*(classification if classifier else regression)(160, seed)),
+}
+
+
+def noise(classifier, n, seed):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(n, 4)), rng.integers(3, size=n) if classifier else rng.standard_cauchy(size=n)
+
+
+def with_missing(X, y):
+    return np.where(np.random.default_rng(0).random(X.shape) < 0.2, np.nan, X), y
+
+
+@pytest.mark.parametrize("classifier", [False, True], ids=["regressor", "classifier"])
+@pytest.mark.parametrize("name", DEFAULT_CASES)
+def test_the_default_estimator_is_not_worse_than_its_forest(classifier, name):
+    """With stacking and all of its boosting rounds; both losses are those of predictions for X_val."""
+    X, y = DEFAULT_CASES[name](classifier, seed=0)
+    n = len(X) * 2 // 3
+    kind = nf.NeuralForestClassifier if classifier else nf.NeuralForestRegressor
+    model = kind(random_state=0).fit(X[:n], y[:n], X_val=X[n:], y_val=y[n:])
+    forest, stacked = forest_and_model(model, y[:n], X[n:], y[n:])
+    assert stacked <= forest * (1 + 1e-9)
+    assert (model.forest_loss_, model.validation_loss_) == pytest.approx((forest, stacked), rel=1e-5)
+    if name in ("signal", "steps"):
+        assert stacked < 0.8 * forest
+    assert len(model.stacking_weights_) > 1 or name != "steps"
+
+
+@pytest.mark.parametrize("classifier", [False, True], ids=["regressor", "classifier"])
+@pytest.mark.parametrize("name", DEFAULT_CASES)
+def test_by_default_out_of_bag_rows_compare_the_estimator_with_its_forest(classifier, name):
+    """The loss of the forest is computed from its trees; the cross-fitted loss of the stack is not larger."""
+    X, y = DEFAULT_CASES[name](classifier, seed=1)
+    kind = nf.NeuralForestClassifier if classifier else nf.NeuralForestRegressor
+    model = kind(random_state=0, loss="log_loss" if classifier else "squared_error").fit(X, y)
+    forest, _ = out_of_bag_losses(model, X, y, np.ones(len(X)))
+    assert model.forest_loss_ == pytest.approx(forest, rel=1e-5)
+    assert model.validation_loss_ <= model.forest_loss_
+    if name in ("signal", "steps"):
+        assert model.validation_loss_ < 0.8 * model.forest_loss_
+    assert len(model.stacking_weights_) > 1 or name != "steps"
 
 
 @pytest.mark.parametrize("classifier", [False, True])

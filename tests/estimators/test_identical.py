@@ -1,13 +1,15 @@
-"""Predictions and fits are the same, bit for bit, whoever computes them and in whatever pieces."""
+"""Predictions and fits have the same bits for any number of threads, any batches and any repetition."""
 
 import pickle
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_limits
 
-import neuralforest.network
-from small_models import output, problem, run_in_a_new_process, small, small_boosted
+import neuralforest as nf
+from neuralforest.network import evaluation
+from small_models import output, problem, run_in_a_new_process, small, small_boosted, steps
 
 MAKERS = [
     lambda classifier, **more: small(classifier, training="independent", connectivity="sparse", **more),
@@ -40,7 +42,7 @@ def classifier(request):
 
 @pytest.mark.parametrize("make", MAKERS)
 def test_predictions_do_not_depend_on_threads_or_batches(classifier, make, monkeypatch):
-    monkeypatch.setattr(neuralforest.network, "_WORTH_A_THREAD", 50)  # so that few rows are worth threads
+    monkeypatch.setattr(evaluation, "_WORTH_A_THREAD", 50)  # so that few rows are worth threads
     X, y = problem(classifier, n=160)
     model = make(classifier).fit(X, y)
     expected = output(model, X)
@@ -82,6 +84,31 @@ def test_fits_do_not_depend_on_the_number_of_threads(classifier, make):
         assert model.history_.validation_loss.tobytes() == fitted[0].history_.validation_loss.tobytes()
         assert output(model, X).tobytes() == output(fitted[0], X).tobytes()
         assert model.validation_loss_ == fitted[0].validation_loss_
+
+
+def everything_of(model, X):
+    """Return the bits of a fitted estimator: predictions, losses, weights, parameters, and base models."""
+    network = model.network_
+    arrays = [output(model, X), model.feature_importances_, network.soft.parameters, network.soft.hard]
+    arrays += [model.history_.training_loss, model.history_.validation_loss]
+    arrays += [np.array([model.forest_loss_, model.validation_loss_, *model.stacking_weights_.values()])]
+    arrays += [each.model.prediction(X.astype(np.float32)) for each in network.base_models]
+    if not hasattr(model, "predict_proba"):
+        arrays.append(model.predict_quantiles(X, (0.05, 0.5, 0.95)))
+    return list(model.stacking_weights_), [array.tobytes() for array in arrays]
+
+
+@pytest.mark.parametrize("rows", [problem, steps])
+def test_default_fits_do_not_depend_on_threads_and_can_be_repeated(classifier, rows, monkeypatch):
+    monkeypatch.setattr(evaluation, "_WORTH_A_THREAD", 50)
+    X, y = rows(classifier, n=160)
+    kind = nf.NeuralForestClassifier if classifier else nf.NeuralForestRegressor
+    first = kind(random_state=0, n_jobs=1).fit(X, y)
+    assert len(first.stacking_weights_) > 1 if rows is steps else not first.network_.hard.all()
+    expected = everything_of(first, X)
+    with threadpool_limits(2):
+        assert everything_of(kind(random_state=0, n_jobs=2).fit(X, y), X) == expected
+    assert everything_of(first.fit(X, y), X) == expected
 
 
 def test_fits_are_decided_by_the_random_state(classifier):

@@ -1,4 +1,4 @@
-"""What rows, weights and labels mean to the estimators, and what comes out for them."""
+"""Rows, weights, labels and forests of the estimators, and the predictions that result."""
 
 import numpy as np
 import pandas as pd
@@ -32,7 +32,7 @@ def test_rows_of_weight_0_leave_no_trace(classifier, validation):
 
 
 @BOTH
-def test_weights_count_once_whether_the_forest_knows_them_or_not(classifier):
+def test_weights_count_once_whether_the_forest_was_given_them_or_not(classifier):
     X, y = problem(classifier)
     weight = np.where(np.arange(len(X)) % 3, 1.0, 0.0)
     other = np.where(weight > 0, y, y[1])
@@ -76,7 +76,7 @@ def test_heavy_rows_are_predicted_better(validation):
 
 
 @VALIDATION
-def test_where_nothing_is_known_heavy_rows_decide_the_mean(validation):
+def test_without_a_signal_heavy_rows_decide_the_mean(validation):
     """In a forest that draws rows by their weight as in one that is given weights."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(600, 2)), rng.normal(size=600)
@@ -98,7 +98,7 @@ def test_class_weights_are_weights_of_rows():
     assert balanced.predict_proba(X).tobytes() == by_row.predict_proba(X).tobytes()
 
 
-def test_class_weights_are_measured_on_the_rows_to_learn_from():
+def test_class_weights_are_measured_on_the_training_rows():
     X, y = classification()
     y = np.minimum(y, 1)
     counts = np.bincount(y)
@@ -110,8 +110,8 @@ def test_class_weights_are_measured_on_the_rows_to_learn_from():
 
 def test_a_heavy_class_is_predicted_more_often():
     X, y = classification()
-    shares = [(small(True, class_weight={2: w}).fit(X, y).predict(X) == 2).mean() for w in (0.01, 1, 100)]
-    assert shares[0] < shares[1] < shares[2]
+    frequencies = [(small(True, class_weight={2: w}).fit(X, y).predict(X) == 2).mean() for w in (0.01, 1, 100)]
+    assert frequencies[0] < frequencies[1] < frequencies[2]
 
 
 # Targets.
@@ -129,7 +129,7 @@ def test_several_targets_of_any_units_are_predicted_at_once(training):
     assert model.predict_quantiles(X[:5], (0.1, 0.5, 0.9)).shape == (5, 3, 3)
 
 
-def test_targets_of_like_units_are_all_learnt():
+def test_the_network_improves_all_targets_of_like_units():
     X, y = regression(300)
     targets = np.column_stack([y, X[:, 2]])
     model = small(connectivity="full", max_epochs=30).fit(X[:200], targets[:200])
@@ -205,17 +205,17 @@ def test_only_boosted_classifiers_have_a_decision_function():
 
 @BOTH
 @pytest.mark.parametrize("kind", [scipy.sparse.csr_array, scipy.sparse.csr_matrix, scipy.sparse.csc_array])
-def test_sparse_rows_mean_what_dense_ones_mean(classifier, kind):
+def test_sparse_and_dense_rows_give_the_same_model(classifier, kind):
     X, y = problem(classifier)
     X = np.where(X > 0.3, X, 0).astype(np.float32).astype(float)
     dense = small(classifier).fit(X[:90], y[:90], X_val=X[90:], y_val=y[90:])
     sparse = small(classifier).fit(kind(X[:90]), y[:90], X_val=kind(X[90:]), y_val=y[90:])
     assert output(sparse, kind(X)).tobytes() == output(sparse, X).tobytes()
     np.testing.assert_allclose(output(sparse, X), output(dense, X), rtol=1e-6)  # trees differ in their last digits
-    blended = small(classifier).fit(kind(X[:90]), y[:90], X_val=X[90:], y_val=y[90:])
-    assert output(blended, X).tobytes() == output(sparse, X).tobytes()
-    sparse.partial_fit(kind(X), y), blended.partial_fit(X, y)
-    assert output(sparse, X).tobytes() == output(blended, X).tobytes()
+    mixed = small(classifier).fit(kind(X[:90]), y[:90], X_val=X[90:], y_val=y[90:])
+    assert output(mixed, X).tobytes() == output(sparse, X).tobytes()
+    sparse.partial_fit(kind(X), y), mixed.partial_fit(X, y)
+    assert output(sparse, X).tobytes() == output(mixed, X).tobytes()
 
 
 @BOTH
@@ -251,7 +251,7 @@ def test_frames_are_taken_as_they_are_and_their_names_remembered(classifier, fra
     assert model.network_.ensemble.feature_names == tuple("abcd")
     assert output(model, table).tobytes() == output(small(classifier).fit(X, y), X).tobytes()
     assert isinstance(model.predict(table), np.ndarray)
-    assert len(model.forest_.predict(table)) == len(X)  # without a warning: the forest knows the names
+    assert len(model.forest_.predict(table)) == len(X)  # without a warning: the forest has the names
     with pytest.warns(match="X does not have valid feature names"):
         model.predict(X)
 
@@ -283,7 +283,7 @@ def test_contrasts_without_end_and_no_epochs_give_the_forest_back():
     np.testing.assert_allclose(model.predict(X), model.forest_.predict(X), rtol=1e-5)
 
 
-def test_the_default_forest_is_ours():
+def test_the_default_forest_is_bagged_trees():
     X, y = regression()
     model = small().set_params(forest=None, max_epochs=1).fit(X, y)
     assert type(model.forest_).__name__ == "BaggingRegressor"

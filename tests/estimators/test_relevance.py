@@ -1,4 +1,4 @@
-"""Relevance: features that say nothing of unseen rows learn slowly, and the start of a network stays what it is."""
+"""Relevance: weights of irrelevant features are trained slowly, and the initial network does not change."""
 
 from dataclasses import replace
 
@@ -24,9 +24,9 @@ def friedman(n, n_noise, seed=0):
     return X, y + random.normal(size=n)
 
 
-def data_of(network, X, y, fit, unseen, n_subnetworks=None):
+def data_of(network, X, y, fit, held_out, n_subnetworks=None):
     n_subnetworks = network.ensemble.n_trees if n_subnetworks is None else n_subnetworks
-    parts = (SubnetworkRows.shared(rows, np.ones(len(rows)), n_subnetworks) for rows in (fit, unseen))
+    parts = (SubnetworkRows.shared(rows, np.ones(len(rows)), n_subnetworks) for rows in (fit, held_out))
     return TrainingData(network.check_X(X), y, *parts)
 
 
@@ -35,7 +35,7 @@ def units_of(y):
 
 
 def twin(tree, X, y, mean):
-    """Return what each feature explains, following one row after the other down the tree; and what the tree leaves."""
+    """Return what each feature explains, passing one row after the other down the tree; and what the tree leaves."""
     nodes, explained, left = tree.tree_, np.zeros(X.shape[1]), 0.0
     value = nodes.value.reshape(nodes.node_count, -1)
     for row, target in zip(X.astype(np.float32), y, strict=True):
@@ -52,7 +52,7 @@ def twin(tree, X, y, mean):
 
 @given(st.integers(0, 10_000), st.sampled_from([1, 3]))
 @settings(max_examples=30, deadline=None)
-def test_it_is_what_rows_say_that_go_down_the_trees_one_by_one(seed, n_outputs):
+def test_relevance_is_what_splits_explain_of_held_out_rows(seed, n_outputs):
     random = np.random.default_rng(seed)
     X = random.normal(size=(90, 4))
     y = X[:, [0]] + random.normal(size=(90, n_outputs))
@@ -65,7 +65,7 @@ def test_it_is_what_rows_say_that_go_down_the_trees_one_by_one(seed, n_outputs):
     assert left == pytest.approx(sum(each[1] for each in twins))
 
 
-def test_of_the_rows_that_a_tree_was_grown_on_it_explains_its_decrease_in_impurity():
+def test_of_its_training_rows_a_tree_explains_the_decrease_in_impurity():
     X, y = friedman(200, 3)
     tree = DecisionTreeRegressor(max_leaf_nodes=20, random_state=0).fit(X, y)
     network = nf.convert(tree)
@@ -75,7 +75,7 @@ def test_of_the_rows_that_a_tree_was_grown_on_it_explains_its_decrease_in_impuri
     assert found.sum() + left == pytest.approx(200 * y.var())
 
 
-def test_features_that_say_nothing_have_little_of_it():
+def test_irrelevant_features_have_a_small_relevance():
     X, y = friedman(600, 45)
     forest = RandomForestRegressor(10, max_leaf_nodes=40, max_features=1 / 3, random_state=0).fit(X[:400], y[:400])
     network = nf.convert(forest)
@@ -87,14 +87,14 @@ def test_features_that_say_nothing_have_little_of_it():
     assert found.max() <= 1.0
 
 
-def test_where_there_is_nothing_to_say_all_features_are_alike():
+def test_without_a_signal_all_features_are_alike():
     X = np.random.default_rng(0).normal(size=(40, 3))
     network = nf.convert(RandomForestRegressor(3, random_state=0).fit(X, np.ones(40)))
     data = data_of(network, X, np.ones((40, 1)), np.arange(30), np.arange(30, 40))
     np.testing.assert_array_equal(relevance(network, data, np.ones(1), np.ones(1)), 1.0)
 
 
-def test_one_block_for_all_trees_is_judged_by_its_rows():
+def test_a_joint_network_has_the_relevance_of_its_trees():
     X, y = friedman(150, 2)
     network = nf.convert(RandomForestRegressor(4, max_leaf_nodes=10, random_state=0).fit(X[:100], y[:100]))
     cases = [
@@ -109,7 +109,7 @@ def spreads(X, y, weight=None):
     return model.network_.soft.spread
 
 
-def test_rows_of_weight_0_say_nothing():
+def test_rows_of_weight_0_have_no_effect():
     X, y = friedman(300, 5)
     weight = np.where(np.arange(300) < 299, 1.0, 0.0)
     found = spreads(X, y, weight)
@@ -133,8 +133,8 @@ def test_all_targets_count_alike_whatever_their_units():
     assert found[0][[0, 3, 5]].min() > 0.65
 
 
-@pytest.mark.parametrize("cells", [True, False])
-def test_the_start_of_a_network_and_its_importances_stay_what_they_are(cells):
+@pytest.mark.parametrize("by_node", [True, False])
+def test_relevance_does_not_change_the_initial_network_and_its_importances(by_node):
     X, y = friedman(200, 10)
     forest = RandomForestRegressor(3, max_leaf_nodes=12, max_features=1 / 3, random_state=0).fit(X[:150], y[:150])
     network = nf.convert(forest)
@@ -142,7 +142,7 @@ def test_the_start_of_a_network_and_its_importances_stay_what_they_are(cells):
     plain, by_relevance = (
         network.soften((2, 0.5), connectivity="full", **units)
         for units in (
-            scaling.measured_units(network, data, np.ones(200), rows, standardize=True, cells=cells, full=full)
+            scaling.measured_units(network, data, np.ones(200), rows, standardize=True, by_node=by_node, full=full)
             for full in (False, True)
         )
     )
@@ -152,7 +152,7 @@ def test_the_start_of_a_network_and_its_importances_stay_what_they_are(cells):
     np.testing.assert_allclose(feature_importances(by_relevance), feature_importances(plain), rtol=1e-4)
 
 
-def test_it_is_for_numbers_only():
+def test_relevance_is_for_regression_only():
     X, y = friedman(150, 5)
     np.testing.assert_allclose(small(True, connectivity="full", max_epochs=1).fit(X, y > 14).network_.soft.spread, 1)
 
@@ -162,19 +162,19 @@ def test_it_is_for_numbers_only():
     [({}, True), ({"connectivity": "sparse"}, False), ({"standardize": False}, False), ({"training": "joint"}, True)],
     ids=str,
 )
-def test_only_standardised_networks_with_all_connections_count_features_by_it(options, is_used):
+def test_only_standardised_networks_with_full_connectivity_use_relevance(options, is_used):
     X, y = friedman(150, 5)
     soft = small(max_epochs=1, **{"connectivity": "full"} | options).fit(X, y).network_.soft
     units = soft.spread if options.get("standardize", True) else soft.spread / X.std(axis=0)
     assert (np.ptp(units) > 0.1) == is_used
 
 
-def test_networks_learn_less_noise(monkeypatch):
+def test_relevance_lowers_the_error_among_irrelevant_features(monkeypatch):
     X, y = friedman(600, 45)
     X_test, y_test = friedman(1000, 45, seed=1)
 
     def error():
-        model = nf.NeuralForestRegressor(companion=None, random_state=0).fit(X, y)
+        model = nf.NeuralForestRegressor(stacking=None, random_state=0).fit(X, y)
         return np.mean((model.predict(X_test) - y_test) ** 2)
 
     with_it = error()

@@ -1,4 +1,4 @@
-"""What a fit says: nothing, a summary in plain words, a line an epoch, or a bar."""
+"""What a fit prints: nothing, a summary, a line per epoch, or a progress bar."""
 
 import io
 import re
@@ -12,38 +12,48 @@ import neuralforest as nf
 from small_models import classification, output, regression, small, small_boosted
 
 
-def test_nothing_is_said_unless_asked_for(capfd):
+def test_nothing_is_printed_by_default(capfd):
     X, y = regression()
     small().fit(X, y).partial_fit(X, y).predict(X)
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_summary_says_in_plain_words_what_happened(capsys):
+def test_the_summary_holds_scores_improved_trees_and_stacking_weights(capsys):
     X, y = regression(200)
     model = small(connectivity="full", max_epochs=10, verbose=1).fit(X, y)
-    said = capsys.readouterr().out
+    printed = capsys.readouterr().out
     scale = model.network_.soft.output_scale[0]
-    forest, network = scale * model.forest_loss_**0.5, scale * model.validation_loss_**0.5
-    change = 100 * (network / forest - 1)
-    kept = int((model.history_.best_epoch < 0).sum())
-    assert re.search(r"4 trees.*contrast \(3\.0, 1\.0\): \d+\.\d s", said)
-    assert f"validation RMSE: forest {forest:.4g}, network {network:.4g} ({change:+.1f}%)" in said
-    assert re.search(rf"{4 - kept} of 4 trees gave way.*best at epochs? .* of 10.*; {kept} stayed as they were", said)
+    forest, stacked = scale * model.forest_loss_**0.5, scale * model.validation_loss_**0.5
+    change = 100 * (stacked / forest - 1)
+    n_improved = int((model.history_.best_epoch >= 0).sum())
+    assert re.search(r"4 trees.*contrast \(3\.0, 1\.0\): \d+\.\d s", printed)
+    scores = f"forest {forest:.4g}, model {stacked:.4g} ({change:+.1f}%)"
+    assert f"validation RMSE (used for model selection): {scores}" in printed
+    assert re.search(rf"{n_improved} of 4 trees improved, best at epochs? .* of 10 \(median \d+\)$", printed.strip())
+    assert "stacking" not in printed
+
+
+def test_the_summary_holds_the_stacking_weights(capsys, few_boosting_rounds):
+    X, y = regression(200)
+    model = nf.NeuralForestRegressor(max_epochs=2, verbose=1, random_state=0).fit(X, y)
+    assert len(model.stacking_weights_) > 1
+    weights = ", ".join(f"{name.replace('_', ' ')} {each:.2f}" for name, each in model.stacking_weights_.items())
+    assert capsys.readouterr().out.endswith(f"; stacking weights: {weights}\n")
 
 
 def test_the_rmse_of_the_summary_is_that_of_the_predictions(capsys):
     X, y = regression(200)
     model = small(verbose=1).fit(X[:150], 100 * y[:150], X_val=X[150:], y_val=100 * y[150:])
     rmse = np.sqrt(np.mean((model.predict(X[150:]) - 100 * y[150:]) ** 2))
-    assert f"network {rmse:.4g} " in capsys.readouterr().out
+    assert f"model {rmse:.4g} " in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
     ("parameters", "words"),
     [
-        ({"loss": "huber"}, "validation huber loss: forest"),
-        ({"training": "joint"}, "the best epoch was [1-3] of 3"),
-        ({"learning_rate": 0.0, "contrast": (1e-3, 1e-3)}, "no network was better than the forest"),
+        ({"loss": "huber"}, r"validation huber loss \(used for model selection\): forest"),
+        ({"training": "joint"}, "best epoch: [1-3] of 3"),
+        ({"learning_rate": 0.0, "contrast": (1e-3, 1e-3)}, "the model falls back to the forest"),
         ({"contrast": ((1, 1), (3, 1)), "max_epochs": 2}, r"contrast \((1|3)\.0, 1\.0\)"),
     ],
 )
@@ -53,14 +63,14 @@ def test_the_summary_suits_the_fit(capsys, parameters, words):
     assert re.search(words, capsys.readouterr().out)
 
 
-def test_the_summary_of_a_classifier_tells_the_log_loss(capsys):
+def test_the_summary_of_a_classifier_holds_the_log_loss(capsys):
     X, y = classification()
     model = small_boosted(classifier=True, verbose=1).fit(X, y)
-    expected = f"validation log loss: forest {model.forest_loss_:.4g}, network {model.validation_loss_:.4g}"
-    assert expected in capsys.readouterr().out
+    expected = f"forest {model.forest_loss_:.4g}, model {model.validation_loss_:.4g}"
+    assert f"validation log loss (used for model selection): {expected}" in capsys.readouterr().out
 
 
-def test_the_summary_of_several_targets_tells_the_units(capsys):
+def test_the_summary_of_several_targets_names_the_units(capsys):
     X, y = regression()
     small(verbose=1).fit(X, np.column_stack([y, y]))
     assert "RMSE (in units of each target's spread)" in capsys.readouterr().out
@@ -69,20 +79,20 @@ def test_the_summary_of_several_targets_tells_the_units(capsys):
 def test_the_summary_of_a_constant_target_divides_nothing_by_0(capsys):
     X, _ = regression()
     small(verbose=1).fit(X, np.zeros(len(X)))
-    assert "validation RMSE: forest 0, network 0\n" in capsys.readouterr().out
+    assert "validation RMSE (used for model selection): forest 0, model 0\n" in capsys.readouterr().out
 
 
-def test_a_line_an_epoch_is_said_when_asked_for(capsys):
+def test_a_line_per_epoch_is_printed_with_verbose_2(capsys):
     X, y = regression()
     epochs = []
     model = small(verbose=2, callback=lambda epoch, _: epochs.append(epoch)).fit(X, y)
-    said = capsys.readouterr().out
+    printed = capsys.readouterr().out
     losses = model.history_.to_frame()
     for epoch in (1, 2, 3):
         row = losses.loc[epoch]
         line = f"epoch {epoch}: training loss {row.training_loss:.5f}, validation loss {row.validation_loss:.5f}"
-        assert f"{line} (forest {row.forest_loss:.5f})\n" in said
-    assert said.count("\n") == 3 + 3
+        assert f"{line} (forest {row.forest_loss:.5f})\n" in printed
+    assert printed.count("\n") == 3 + 3
     assert epochs == [1, 2, 3]
 
 
@@ -105,13 +115,13 @@ def test_the_progress_bar_is_written_in_place_on_a_terminal(monkeypatch):
     monkeypatch.setattr(sys, "stderr", Terminal())
     X, y = regression()
     model = small(callback=nf.ProgressBar(), contrast=((1, 1), (3, 1))).fit(X, y)
-    said = sys.stderr.getvalue()
-    assert said.count("\r") == 6
-    assert said.count("\n") == 1
-    assert said.endswith("\n")
-    assert "[#####-------------------------] epoch 1 of 6, validation loss" in said
-    assert re.search(r"\[#{30}\] epoch 6 of 6, validation loss \d\.\d+ \(forest \d\.\d+\), 0:00 left *\n", said)
-    lengths = [len(line) for line in said.strip("\n").split("\r")[1:]]
+    printed = sys.stderr.getvalue()
+    assert printed.count("\r") == 6
+    assert printed.count("\n") == 1
+    assert printed.endswith("\n")
+    assert "[#####-------------------------] epoch 1 of 6, validation loss" in printed
+    assert re.search(r"\[#{30}\] epoch 6 of 6, validation loss \d\.\d+ \(forest \d\.\d+\), 0:00 left *\n", printed)
+    lengths = [len(line) for line in printed.strip("\n").split("\r")[1:]]
     assert lengths == sorted(lengths)  # what was there before is overwritten
     assert output(model, X).tobytes() == output(small(contrast=((1, 1), (3, 1))).fit(X, y), X).tobytes()
 
@@ -128,9 +138,9 @@ def test_the_progress_bar_ends_where_training_stops(monkeypatch):
     monkeypatch.setattr(sys, "stderr", Terminal())
     X, y = regression()
     small(callback=nf.ProgressBar(), max_epochs=300, n_iter_no_change=1, learning_rate=0.1).fit(X, y)
-    said = sys.stderr.getvalue()
-    assert re.search(r"epoch \d+ of 300, validation loss \d\.\d+ \(forest \d\.\d+\), ended early *\n$", said)
-    assert "epoch 300" not in said
+    printed = sys.stderr.getvalue()
+    assert re.search(r"epoch \d+ of 300, validation loss \d\.\d+ \(forest \d\.\d+\), ended early *\n$", printed)
+    assert "epoch 300" not in printed
     monkeypatch.setattr(sys, "stderr", io.StringIO())
     small(callback=nf.ProgressBar(), max_epochs=300, n_iter_no_change=1, learning_rate=0.1).fit(X, y)
     assert sys.stderr.getvalue().endswith(", ended early\n")
@@ -144,7 +154,7 @@ def test_the_progress_bar_serves_clones_and_more_fits(monkeypatch):
     assert re.findall(r"epoch (\d) of (\d)", sys.stderr.getvalue()) == [("3", "3")] * 3 + [("2", "2")]
 
 
-def test_the_time_left_is_told_in_hours_minutes_and_seconds():
+def test_the_time_left_is_printed_in_hours_minutes_and_seconds():
     duration = nf.training.progress._duration
     assert [duration(seconds) for seconds in (0.4, 59.6, 3599, 3600, 90061)] == [
         "0:00",

@@ -1,4 +1,4 @@
-"""The rows that judge: how they are held out, and that neither forest nor network has seen them."""
+"""Validation rows: how they are held out, and that neither forest nor network is trained on them."""
 
 import numpy as np
 import pytest
@@ -7,20 +7,20 @@ from hypothesis import strategies as st
 from sklearn.ensemble import BaggingRegressor, ExtraTreesRegressor, RandomForestClassifier
 from sklearn.tree import DecisionTreeRegressor
 
-from neuralforest.estimators.rows import Table
-from neuralforest.estimators.scaling import center_and_spread
+from neuralforest._statistics import center_and_spread
+from neuralforest.estimators.rows import FitRows
 from neuralforest.estimators.validation import hold_out
 from small_models import classification, forest, regression, small
 
 
 def table(n, weight=None):
     weight = np.ones(n) if weight is None else weight
-    return Table(np.zeros((n, 1)), np.zeros(n), weight, None, n)
+    return FitRows(np.zeros((n, 1)), np.zeros(n), weight, None, n)
 
 
 @given(st.lists(st.integers(0, 4), min_size=2, max_size=80), st.floats(0.01, 0.99), st.integers(0, 1000))
 @settings(max_examples=200, deadline=None)
-def test_every_class_keeps_a_row_and_gives_its_share(labels, fraction, seed):
+def test_every_class_keeps_a_row_and_is_held_out_in_proportion(labels, fraction, seed):
     labels = np.array(labels)
     counts = np.bincount(labels)
     if counts.max() < 2:
@@ -32,15 +32,15 @@ def test_every_class_keeps_a_row_and_gives_its_share(labels, fraction, seed):
     assert set(labels[split.fit]) == set(labels)
     possible = len(labels) - np.count_nonzero(counts)
     assert len(split.validation) == min(max(round(fraction * len(labels)), 1), possible)
-    given_away = np.bincount(labels[split.validation], minlength=len(counts))
+    held_out = np.bincount(labels[split.validation], minlength=len(counts))
     if len(split.validation) < possible * 0.9:
-        share = len(split.validation) / len(labels)
-        assert (np.abs(given_away - share * counts) <= 1.5 + 0.1 * counts).all()
+        proportion = len(split.validation) / len(labels)
+        assert (np.abs(held_out - proportion * counts) <= 1.5 + 0.1 * counts).all()
 
 
 @given(st.integers(2, 60), st.floats(0.01, 0.99), st.integers(0, 1000))
 @settings(max_examples=50, deadline=None)
-def test_a_regression_holds_out_the_share_that_was_asked_for(n, fraction, seed):
+def test_a_regression_holds_out_the_given_fraction(n, fraction, seed):
     split = hold_out(table(n), fraction, None, seed)
     assert len(split.validation) == min(max(round(fraction * n), 1), n - 1)
     assert len(np.intersect1d(split.fit, split.validation)) == 0
@@ -62,19 +62,19 @@ def test_other_seeds_hold_out_other_rows():
 
 class Witness(RandomForestClassifier):
     def fit(self, X, y, sample_weight=None):
-        self.seen_ = X.copy(), np.asarray(y).copy()
+        self.rows_ = X.copy(), np.asarray(y).copy()
         return super().fit(X, y, sample_weight)
 
 
-def test_the_forest_sees_all_classes_but_not_the_rows_that_judge():
+def test_the_forest_is_fitted_on_all_classes_but_not_on_the_validation_rows():
     X, y = classification(100)
     y[:2] = [7, 8]  # classes of a single row
     model = small(True, Witness(4, max_leaf_nodes=8), validation="fraction", validation_fraction=0.3).fit(X, y)
-    seen_X, seen_y = model.forest_.seen_
-    assert len(seen_X) == 70
-    assert set(seen_y) == set(y) == set(model.classes_)
+    fit_X, fit_y = model.forest_.rows_
+    assert len(fit_X) == 70
+    assert set(fit_y) == set(y) == set(model.classes_)
     model = small(True, Witness(4, max_leaf_nodes=8)).fit(X, y, X_val=X[:10], y_val=y[:10])
-    assert len(model.forest_.seen_[0]) == 100
+    assert len(model.forest_.rows_[0]) == 100
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_auto_takes_out_of_bag_rows_where_there_are_any(source, training, out_of
     assert auto.validation_loss_ <= auto.forest_loss_
 
 
-def test_auto_holds_rows_out_when_a_fitted_forest_has_seen_others():
+def test_auto_holds_rows_out_when_a_forest_was_fitted_on_others():
     X, y = regression()
     grown = forest(random_state=0).fit(X[:60], y[:60])
     auto, fraction = (small(source=grown, validation=way).fit(X, y) for way in ("auto", "fraction"))

@@ -24,21 +24,12 @@ from neuralforest.exceptions import ConvergenceWarning, ModelFileError
 from neuralforest.network import LinearModel, StackedModel, feature_importances
 from neuralforest.persistence import _container
 from neuralforest.selection import stacking
-from small_models import at_most_boosting_rounds, output
+from small_models import at_most_boosting_rounds, output, patches
 from validation_losses import forest_and_model
 
 pytestmark = pytest.mark.usefixtures("few_boosting_rounds", "one_thread")
 
 BOOSTING = {"gradient_boosting", "shallow_gradient_boosting"}
-
-
-def patches(classifier=False, n=500, seed=0):
-    """Return rows whose target changes from one small square to the next: trees can fit it, smooth networks cannot."""
-    rng = np.random.default_rng(seed)
-    X = np.floor(rng.uniform(0, 12, size=(n, 2)))
-    table = np.random.default_rng(99).normal(size=(12, 12))
-    y = table[X[:, 0].astype(int), X[:, 1].astype(int)] + 0.1 * rng.normal(size=n)
-    return X + rng.uniform(0, 0.5, size=X.shape), (y > 0).astype(int) if classifier else y
 
 
 def fitted(classifier=False, **parameters):

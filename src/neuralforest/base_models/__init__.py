@@ -26,10 +26,7 @@ FALLBACK = "combination_forecast", combination_forecast
 def candidates(task: Task, own: OutOfSamplePredictions) -> Iterator[Candidate]:
     """Fit every base model that suits a task; one is given up at the first stage that is not promising.
 
-    Parameters
-    ----------
-    own : OutOfSamplePredictions
-        Of the network that base models would be stacked with.
+    `own` are the predictions of the network that base models would be stacked with.
     """
     for fit in _REGISTRY:
         for stage in fit(task):

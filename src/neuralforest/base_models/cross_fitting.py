@@ -73,14 +73,12 @@ class Folds(NamedTuple):
 
     def candidate(self, name: str, models: Sequence[BaseModel], mean: BaseModel, is_complete: bool = True) -> Candidate:
         """Return the mean of the models, with the predictions of each for the rows that it was not fitted on."""
+        parts = self.left_out
         if len(self.held_out):
-            return Candidate(name, mean, self._predictions([mean], [self.held_out]), is_complete)
-        return Candidate(name, mean, self._predictions(models, self.left_out), is_complete)
-
-    def _predictions(self, models: Sequence[BaseModel], parts: list[NDArray[np.int64]]) -> OutOfSamplePredictions:
+            models, parts = [mean], [self.held_out]
         rows = np.concatenate(parts)
         prediction = np.concatenate([model.prediction(self.X[part]) for model, part in zip(models, parts, strict=True)])
         order = np.argsort(rows)
-        return OutOfSamplePredictions(
-            rows[order], prediction[order], self.weight[rows[order]], np.zeros_like(prediction)
-        )
+        weight, no_excess = self.weight[rows[order]], np.zeros_like(prediction)
+        predictions = OutOfSamplePredictions(rows[order], prediction[order], weight, no_excess)
+        return Candidate(name, mean, predictions, is_complete)

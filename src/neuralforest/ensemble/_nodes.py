@@ -67,15 +67,6 @@ _POINTER_ERRORS = {
 }
 
 
-def _room_for(trees: Sequence[TreeNodes]) -> FlatTrees:
-    """Return arrays that hold the trees even when every node is in use."""
-    shape = np.shape(trees[0].value)
-    if len(shape) != 2:
-        raise InvalidEnsembleError(f"value of tree 0 must have shape (nodes, outputs), got {shape}")
-    n_splits = sum(max(len(nodes.left) - 1, 0) // 2 for nodes in trees)
-    return FlatTrees.room_for(n_splits, n_splits + len(trees), shape[1])
-
-
 def _contiguous(nodes: TreeNodes, number: int, flat: FlatTrees) -> TreeNodes:
     """Return the tree in the dtypes and the layout that the kernel is compiled for, with all its shapes checked."""
     n_nodes = len(nodes.left)
@@ -94,8 +85,12 @@ def flatten(trees: Iterable[TreeNodes]) -> tuple[FlatTrees, NDArray[np.int64], d
     trees = list(trees)
     if not trees:
         raise InvalidEnsembleError("an ensemble needs at least one tree, got none")
-    flat = _room_for(trees)
-    first_split, node_of_split = np.zeros(len(trees) + 1, np.int64), np.zeros(len(flat.feature), np.int64)
+    shape = np.shape(trees[0].value)
+    if len(shape) != 2:
+        raise InvalidEnsembleError(f"value of tree 0 must have shape (nodes, outputs), got {shape}")
+    most_splits = sum(max(len(nodes.left) - 1, 0) // 2 for nodes in trees)  # if every node is in use
+    flat = FlatTrees.room_for(most_splits, most_splits + len(trees), shape[1])
+    first_split, node_of_split = np.zeros(len(trees) + 1, np.int64), np.zeros(most_splits, np.int64)
     for number, nodes in enumerate(trees):
         start = first_split[number]  # leaves are one more in every tree before, hence start + number
         contiguous = _contiguous(nodes, number, flat)

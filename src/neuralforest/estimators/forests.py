@@ -25,13 +25,8 @@ def default_forest(classifier: bool, n_rows: int, n_features: int, bootstrap: bo
     the square root of the number of rows, as the theory allows, up to what can be trained in seconds. Few trees are
     enough for networks that are trained for long, unless there are few validation rows. Many features need more leaves
     and more trees. Where there are many, a third of the features is tried at every split: the trees get less
-    correlated, and the networks gain more than the trees lose.
-
-    Parameters
-    ----------
-    bootstrap : bool
-        Grow a random forest, with rows drawn with replacement: for weights and for several targets, which bagged trees
-        do not take.
+    correlated, and the networks gain more than the trees lose. With `bootstrap` it is a random forest, whose rows are
+    drawn with replacement: for weights and for several targets, which bagged trees do not take.
     """
     wanted = (50_000 if classifier else 10_000) / n_rows
     fewest = np.clip(n_features, 20, 30) if classifier else np.clip(2 * n_features / 3, 8, 30)

@@ -21,10 +21,7 @@ def relevance(
 ) -> NDArray[np.float64]:
     """Return a number up to 1 for each feature, (features,), from the validation rows of the trees of a mean.
 
-    Parameters
-    ----------
-    center, scale : arrays (outputs,)
-        Of the targets, so that all of them count alike.
+    Center and scale, (outputs,), are those of the targets, so that all of them count alike.
     """
     explained, left = _explained(network, data, center, scale)
     total = explained + _HALF_RELEVANT * left

@@ -20,23 +20,14 @@ def measured_units(
     data: TrainingData,
     weight: NDArray[np.float64],
     rows: NDArray[np.int64],
-    standardize: bool,
-    by_node: bool,
-    full: bool,
+    standardize: bool,  # take the spread of features and target as units, instead of the raw ones
+    by_node: bool,  # scale each split by the spread of its feature in its node; see `node_split_scale`
+    full: bool,  # connectivity
 ) -> dict[str, NDArray[np.float64]]:
     """Return the units for `ForestNetwork.soften`, measured on the training rows.
 
-    The relevance of features is measured on validation rows.
-
-    Parameters
-    ----------
-    standardize : bool
-        Take the spread of features and target as units, instead of the raw ones.
-    by_node : bool
-        Scale each split by the spread of its feature in its node; see `node_split_scale`.
-    full : bool
-        Whether the network has full connectivity. A standardised one, of a mean of trees for regression, then scales
-        features by their relevance.
+    A standardised network with full connectivity, of a mean of trees for regression, scales features by their
+    relevance, which is measured on validation rows.
     """
     rows = rows[weight[rows] > 0]
     X, y, weight = data.X[rows], data.y[rows], weight[rows]

@@ -19,13 +19,9 @@ class TrainValidationSplit:
     fit: NDArray[np.int64]  # training rows of the forest and the network
     validation: NDArray[np.int64]  # held-out rows; empty when each tree is validated out-of-bag
 
-    @property
-    def out_of_bag(self) -> bool:
-        return not len(self.validation)
-
     def training_rows(self, table: FitRows, forest: Any, n_subnetworks: int) -> tuple[SubnetworkRows, SubnetworkRows]:
         """Return the training rows and the validation rows of each subnetwork."""
-        if not self.out_of_bag:
+        if len(self.validation):
             fit, validation = (
                 SubnetworkRows.shared(part, table.weight[part], n_subnetworks) for part in (self.fit, self.validation)
             )

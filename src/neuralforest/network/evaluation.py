@@ -65,17 +65,9 @@ def _add(
     traverse.add_leaf_values(network.nodes, network.category_lists, e.first_split, e.first_leaf, e.value, trees, X, out)
     if soft is not None and not hard.all():
         weight = n_trees if e.aggregation == "mean" else np.ones_like(n_trees)
-        evaluate.add_predictions(
-            network.structure,
-            network.kernel_parameters,
-            subnetworks[~hard],
-            network.scaled(X),
-            soft.output_center * weight,
-            soft.output_scale * weight,
-            *build_scratch(network.structure),
-            np.zeros(3, np.int64),
-            out,
-        )
+        what = network.structure, network.kernel_parameters, subnetworks[~hard], network.scaled(X)
+        units, buffers = (soft.output_center * weight, soft.output_scale * weight), build_scratch(network.structure)
+        evaluate.add_predictions(*what, *units, *buffers, np.zeros(3, np.int64), out)
 
 
 def _finish(network: "ForestNetwork", out: NDArray[np.float64], subnetworks: NDArray[np.int64]) -> NDArray[np.float64]:

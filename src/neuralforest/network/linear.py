@@ -12,13 +12,7 @@ from neuralforest.exceptions import InvalidParameterError
 class LinearModel:
     """A linear function of features that are clipped to the range of its training rows.
 
-    Parameters
-    ----------
-    low, high : float64 arrays (features,)
-    center, scale : float64 arrays (features,)
-        The inputs are (x - center) / scale, and 0 for a missing value.
-    coef : float64 array (features, outputs)
-    intercept : float64 array (outputs,)
+    The inputs are (x - center) / scale with x clipped to [low, high], and 0 for a missing value.
 
     Examples
     --------
@@ -30,12 +24,12 @@ class LinearModel:
     array([ 6., 10.,  2.])
     """
 
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
-    center: NDArray[np.float64]
-    scale: NDArray[np.float64]
-    coef: NDArray[np.float64]
-    intercept: NDArray[np.float64]
+    low: NDArray[np.float64]  # (features,)
+    high: NDArray[np.float64]  # (features,)
+    center: NDArray[np.float64]  # (features,)
+    scale: NDArray[np.float64]  # (features,)
+    coef: NDArray[np.float64]  # (features, outputs)
+    intercept: NDArray[np.float64]  # (outputs,)
     classes = None
     link = "identity"
     compare_dtype = None  # any

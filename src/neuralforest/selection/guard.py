@@ -37,19 +37,12 @@ def train_guarded(
     n_jobs: int | None = None,
     callback: Callback | None = None,
     checkpoint: Checkpoint | None = None,
-    keep_last: bool = False,
-    calibrate: bool = False,
+    keep_last: bool = False,  # instead of the best epoch; then the guard only decides for subnetworks that were hard
+    calibrate: bool = False,  # shrink over-dispersed predictions of a squared error towards the mean; see `calibration`
 ) -> Selected:
     """Train a soft network; never return one that is worse than its trees on the validation rows.
 
-    Parameters
-    ----------
-    network, data, settings, loss, n_jobs, callback, checkpoint
-        See `training.train`.
-    keep_last : bool
-        Keep the last epoch instead of the best one; then the guard only decides for subnetworks that were hard.
-    calibrate : bool
-        Shrink over-dispersed predictions of a squared error towards the mean of the target; see `calibration`.
+    The other parameters are those of `training.train`.
     """
     result = train(
         network, data, settings, loss, n_jobs=n_jobs, callback=callback, checkpoint=checkpoint, keep_last=keep_last

@@ -62,20 +62,12 @@ Fallback = Callable[[NDArray[np.floating], NDArray[np.float64]], BaseModel]
 def stack(
     network: ForestNetwork,
     candidates: Iterable[Candidate],
-    own: OutOfSamplePredictions,
+    own: OutOfSamplePredictions,  # of the network
     data: TrainingData,
     loss: Loss,
-    fallback: tuple[str, Fallback],
+    fallback: tuple[str, Fallback],  # name and fit of the model that replaces over-dispersed predictions
 ) -> Stack | None:
-    """Add the candidate that lowers the loss most, as long as one does; return None where none does.
-
-    Parameters
-    ----------
-    own : OutOfSamplePredictions
-        Of the network.
-    fallback : str and function
-        Name and fit of the model that replaces over-dispersed predictions.
-    """
+    """Add the candidate that lowers the loss most, as long as one does; return None where none does."""
     training_rows, of_trees = data.training_rows[0], validation_predictions(all_hard(network), data)
     mean = own.with_prediction(np.tile(winsorized_mean(data.y[training_rows]), (len(own.row), 1)))
     left = [each for each in candidates if best_weight(mean, each.predictions, data.y, _SIGNIFICANT_ALONE)]

@@ -35,33 +35,17 @@ class TrainingResult(NamedTuple):
 
 
 def train(
-    network: ForestNetwork,
+    network: ForestNetwork,  # soft; training starts from its parameters and does not change them
     data: TrainingData,
     settings: Settings,
     loss: Loss,
     *,
-    n_jobs: int | None = None,
+    n_jobs: int | None = None,  # threads; the result does not depend on it
     callback: Callback | None = None,
-    checkpoint: Checkpoint | None = None,
-    keep_last: bool = False,
+    checkpoint: Checkpoint | None = None,  # where to write the state, and to resume from if the file exists
+    keep_last: bool = False,  # return the last epoch instead of the best one
 ) -> TrainingResult:
-    """Train a soft network.
-
-    Parameters
-    ----------
-    network : ForestNetwork
-        Soft; training starts from its parameters and does not change them.
-    data : TrainingData
-    settings : Settings
-    loss : Loss
-    n_jobs : int, optional
-        Threads; the result does not depend on it.
-    callback : callable, optional
-    checkpoint : Checkpoint, optional
-        Where to write the state every few epochs, and to resume from if the file exists.
-    keep_last : bool
-        Return the last epoch instead of the best one.
-    """
+    """Train a soft network."""
     forest_losses = subnetwork_losses(all_hard(network), data, loss)
     state = State(network, settings, by_halves=not (keep_last or data.validation.are_shared))
     if checkpoint is not None:

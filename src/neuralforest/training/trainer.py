@@ -52,21 +52,8 @@ class Trainer:
                 if self.joint
                 else (parts[thread], self.buffers[thread], 0, 1)
             )
-            train_epoch(
-                self.structure,
-                self.fit,
-                state.weights,
-                self.plan,
-                *buffers,
-                subnetworks,
-                self.settings.seed,
-                state.epoch,
-                *rates,
-                losses,
-                worker,
-                workers,
-                counters,
-            )
+            what = self.structure, self.fit, state.weights, self.plan, *buffers, subnetworks
+            train_epoch(*what, self.settings.seed, state.epoch, *rates, losses, worker, workers, counters)
 
         try:
             self.run(work, range(self.threads if self.joint else len(parts)))
@@ -93,18 +80,8 @@ class Trainer:
 
         def work(task: tuple[int, NDArray[np.int64], tuple[int, int]]) -> None:
             thread, subnetworks, part = task
-            add_losses(
-                self.structure,
-                self.validation,
-                state.parameters,
-                self.plan,
-                *self.buffers[thread],
-                subnetworks,
-                part[0],
-                part[1],
-                counters,
-                sums,
-            )
+            what = self.structure, self.validation, state.parameters, self.plan, *self.buffers[thread], subnetworks
+            add_losses(*what, *part, counters, sums)
 
         self.run(work, tasks)
         totals = np.concatenate([[0.0], np.cumsum(self.validation.weight, dtype=np.float64)])
