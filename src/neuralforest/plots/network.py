@@ -102,8 +102,7 @@ class NetworkDisplay:
         row : array-like (features,), optional
             A row whose path is highlighted.
         target : optional
-            A class, by its label, or one of several outputs, by its number; default the last class or the first
-            output.
+            A class by its label, or an output by its number; default the last class or the first output.
         max_leaves, max_inputs : int
             Of a larger tree the leaves with the most training rows are drawn, with the splits above them; of more
             features those with the largest weights.
