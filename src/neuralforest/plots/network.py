@@ -167,7 +167,7 @@ class NetworkDisplay:
 
     @property
     def _on_path(self) -> list[NDArray[np.bool_]]:
-        """Whether each unit of the four columns is on the path of the row; input and output have no part in it."""
+        """Whether each unit of the four columns is on the path of the row; inputs and output always count as on it."""
         splits, leaves = np.isin(self.splits, [] if self.path is None else self.path), self.leaves == self.leaf
         return [np.ones(len(self.inputs), np.bool_), splits, leaves, np.ones(1, np.bool_)]
 
