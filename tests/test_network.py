@@ -1,6 +1,7 @@
 """The network of an ensemble: its layers, the soft network, its subnetworks, and refused arguments."""
 
 import pickle
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -186,6 +187,12 @@ def test_any_contiguous_partition_can_be_trained(connectivity, kind):
     assert results[0].validation_loss < results[0].forest_loss
     assert results[0].history.validation_loss.shape == (11, 2)
     np.testing.assert_array_equal(results[0].network.soft.parameters, results[1].network.soft.parameters)
+
+
+def test_summed_trees_are_partitioned_by_their_groups_only():
+    ensemble = replace(random_ensemble((5, 3, 4)), aggregation="sum")
+    message = error_of(ForestNetwork(ensemble).soften, training="joint", first_tree=[0, 2, 3])
+    assert message.startswith("first_tree must be the groups of the ensemble where trees are summed")
 
 
 @pytest.mark.parametrize("first_tree", [[0], [0, 2], [1, 5], [0, 3, 3, 5], [0, 4, 2, 5], [[0, 5]]], ids=str)
