@@ -86,10 +86,10 @@ def steps(classifier=False, n=240, seed=0):
     return X, (first % 2).astype(int) if classifier else first * np.floor(3 * X[:, 1]) + 0.1 * rng.normal(size=n)
 
 
-def run_in_a_new_process(code, *arguments):
+def run_in_a_new_process(code, *arguments, flags=()):
     """Run Python code, where the package can be imported and warnings are errors; return what it prints, as bytes."""
     environment = os.environ | {"PYTHONPATH": str(Path(nf.__file__).parents[1])}
-    command = [sys.executable, "-W", "error", "-c", code, *map(str, arguments)]
+    command = [sys.executable, *flags, "-W", "error", "-c", code, *map(str, arguments)]
     return subprocess.run(command, check=True, stdout=subprocess.PIPE, env=environment).stdout
 
 

@@ -324,3 +324,11 @@ def test_a_forest_is_read_without_copies_that_outlive_it():
     ensemble = TreeEnsemble.from_nodes(trees, n_features=3)
     assert pickle.dumps(trees) == before
     assert not any(np.shares_memory(ensemble.value, tree.value) for tree in trees)
+
+
+@pytest.mark.parametrize(
+    ("name", "offsets"),
+    [("first_split", [0, 2**62, -(2**62), 1]), ("first_leaf", [0, 2**62, -(2**62)]), ("groups", [])],
+)
+def test_offsets_whose_differences_overflow_are_refused(name, offsets):
+    assert message(**{name: offsets}).startswith(f"{name} must be one rising row of offsets that starts at 0")

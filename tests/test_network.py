@@ -1,6 +1,7 @@
 """The network of an ensemble: its layers, the soft network, its subnetworks, and refused arguments."""
 
 import pickle
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -123,7 +124,7 @@ def test_soft_outputs_are_those_of_dense_matrices_in_float64(sizes, kind, mode, 
     network = training_twins.disturbed(soften(ensemble, mode, **units))
     X, _ = training_twins.random_rows(ensemble, 40, seed, missing=0.2)
     x = np.clip((X.astype(np.float64) - 0.1) / [2.0, 0.5, 1.0], -0.5, [0.3, 1.0, 0.5]).astype(np.float32)
-    subnetworks = [training_twins.Block(network, number) for number in range(network.n_subnetworks)]
+    subnetworks = [training_twins.Subnetwork(network, number) for number in range(network.n_subnetworks)]
     parameters = network.soft.parameters
     expected = np.mean([each.predict(each.paper(parameters), x) for each in subnetworks], axis=0)
     if kind[0] in ("mean", "sum"):
@@ -168,7 +169,7 @@ def test_any_contiguous_partition_of_the_trees_is_a_network(connectivity):
     np.testing.assert_allclose(network.output(X), np.average(outputs, axis=0, weights=[2, 3]), rtol=1e-6, atol=1e-9)
     one_per_tree = soften(ensemble, ("independent", connectivity), (3.0, 1.0))
     np.testing.assert_allclose(network.output(X), one_per_tree.output(X), rtol=1e-5, atol=1e-6)
-    twin = [training_twins.Block(network, subnetwork) for subnetwork in range(2)]
+    twin = [training_twins.Subnetwork(network, subnetwork) for subnetwork in range(2)]
     expected = [each.predict(each.paper(network.soft.parameters), X) for each in twin]
     np.testing.assert_allclose(outputs, expected, rtol=1e-4, atol=3e-5)
 
@@ -186,6 +187,12 @@ def test_any_contiguous_partition_can_be_trained(connectivity, kind):
     assert results[0].validation_loss < results[0].forest_loss
     assert results[0].history.validation_loss.shape == (11, 2)
     np.testing.assert_array_equal(results[0].network.soft.parameters, results[1].network.soft.parameters)
+
+
+def test_summed_trees_are_partitioned_by_their_groups_only():
+    ensemble = replace(random_ensemble((5, 3, 4)), aggregation="sum")
+    message = error_of(ForestNetwork(ensemble).soften, training="joint", first_tree=[0, 2, 3])
+    assert message.startswith("first_tree must be the groups of the ensemble where trees are summed")
 
 
 @pytest.mark.parametrize("first_tree", [[0], [0, 2], [1, 5], [0, 3, 3, 5], [0, 4, 2, 5], [[0, 5]]], ids=str)

@@ -132,7 +132,7 @@ def one_step_gradient(network, data, **options):
 # --- the twin --------------------------------------------------------------------------------------------------------
 
 
-class Block:
+class Subnetwork:
     """One subnetwork of a soft network: where its weights stand, and what they compute."""
 
     def __init__(self, network, number=0):
@@ -146,7 +146,7 @@ class Block:
         first = e.first_leaf[trees[0]]
         self.leaves = [np.arange(e.first_leaf[t], e.first_leaf[t + 1]) - first for t in trees]
         self._number(e, splits, sum(map(len, self.leaves)), first, soft.connectivity == "full")
-        start = sum(Block(network, b).n for b in range(number))
+        start = sum(Subnetwork(network, b).n for b in range(number))
         self.own = slice(start, start + self.n)
 
     def _number(self, e, splits, n_leaves, first, full):

@@ -1,4 +1,4 @@
-"""Training that goes on, is watched, is stopped, and is resumed."""
+"""Continued training: warm_start, partial_fit, callbacks, interrupts and checkpoints."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ def loss_of(model, X, y):
 @BOTH
 @VALIDATION
 @pytest.mark.parametrize("random_state", [0, None])
-def test_a_second_fit_goes_on_from_the_first(classifier, validation, random_state):
+def test_a_second_fit_continues_the_first(classifier, validation, random_state):
     X, y = problem(classifier)
     model = small(classifier, warm_start=True, validation=validation, random_state=random_state).fit(X, y)
     first, forest, loss = model.history_, model.forest_, model.validation_loss_
@@ -82,7 +82,7 @@ def test_partial_fit_lowers_the_loss_on_new_rows(classifier, make, connectivity)
     assert model.forest_ is forest
 
 
-def test_partial_fit_learns_that_the_world_has_changed():
+def test_partial_fit_adapts_to_a_target_that_has_changed():
     X, y = regression(600)
     model = small(connectivity="full").fit(X[:200], y[:200])
     turned = -y + 5

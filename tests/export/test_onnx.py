@@ -116,6 +116,14 @@ def test_ties_and_missing_values_go_the_way_the_forest_sends_them(dtype):
     assert np.abs(prediction - forest.predict(rows)).max() < (1e-6 if dtype == "float32" else 1e-12) * y.std()
 
 
+def test_fully_connected_subnetworks_of_different_numbers_of_trees_are_exported():
+    X, y = data()
+    network = nf.convert(RandomForestClassifier(5, max_leaf_nodes=9, random_state=0).fit(X, y > 50))
+    network = network.soften((3.0, 1.0), connectivity="full", first_tree=[0, 2, 5])
+    exported = prediction(run(to_onnx(network, dtype="float64"), X))
+    np.testing.assert_allclose(exported, network.predict_proba(X), atol=1e-5)
+
+
 def test_votes_that_are_whole_numbers_tie_as_in_the_forest():
     rng = np.random.default_rng(0)
     X, y = rng.integers(0, 4, size=(200, 3)), rng.integers(0, 3, size=200)

@@ -41,7 +41,7 @@ def assert_gradients_agree(network, data, loss="auto", parameter=None, n_jobs=1,
     ours, losses = twins.one_step_gradient(network, data, loss=loss, loss_parameter=parameter, n_jobs=n_jobs)
     assert ours.any()
     for number in range(network.n_subnetworks):
-        subnetwork = twins.Block(network, number)
+        subnetwork = twins.Subnetwork(network, number)
         theta, rows = subnetwork.paper(network.soft.parameters), subnetwork.rows(data)
         value, expected = twins.autograd(subnetwork, theta, rows, resolved)
         np.testing.assert_allclose(losses[number], value * len(rows[0]) / rows[2].sum(dtype=float), rtol=1e-5)
@@ -129,7 +129,7 @@ def test_every_subnetwork_may_have_rows_of_its_own(connectivity):
     data = TrainingData(X, y, rows, rows)
     gradient = twins.run_epochs(network, data, settings).first_moment / 0.5
     for number in range(3):
-        subnetwork = twins.Block(network, number)
+        subnetwork = twins.Subnetwork(network, number)
         _, expected = twins.autograd(subnetwork, subnetwork.paper(network.soft.parameters), subnetwork.rows(data), loss)
         np.testing.assert_allclose(gradient[subnetwork.own], expected, rtol=1e-4, atol=1e-5 * np.abs(expected).max())
 
@@ -140,7 +140,7 @@ def test_a_saturated_unit_has_a_gradient_of_exactly_zero():
     data = twins.random_data(network, 40)
     gradient, _ = twins.one_step_gradient(network, data)
     for number in range(3):
-        subnetwork = twins.Block(network, number)
+        subnetwork = twins.Subnetwork(network, number)
         x, _, _ = subnetwork.rows(data)
         theta = subnetwork.paper(network.soft.parameters)
         distance = np.abs(x[:, subnetwork.feature] + theta[subnetwork.b1]).min(axis=0)

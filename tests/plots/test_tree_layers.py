@@ -5,8 +5,7 @@ from sklearn.ensemble import RandomForestRegressor
 import small_models
 from neuralforest.convert import convert
 from neuralforest.exceptions import InvalidParameterError
-from neuralforest.plots._tree_change import tree_change
-from neuralforest.plots._tree_layers import activations, leaf_values, tree_layers
+from neuralforest.plots._tree_layers import activations, leaf_values, tree_change, tree_layers
 from plots import models
 
 

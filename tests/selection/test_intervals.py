@@ -1,4 +1,4 @@
-"""Prediction intervals cover what they say, and follow the noise."""
+"""Prediction intervals have the coverage that their level promises, and follow the noise."""
 
 import numpy as np
 import pytest
@@ -39,7 +39,7 @@ def test_an_interval_of_90_percent_covers_90_percent(name):
     assert np.mean(above) == pytest.approx(0.05, abs=0.025)
 
 
-def test_intervals_of_the_default_forest_cover_what_they_say_though_few_of_its_trees_judge_a_row():
+def test_intervals_of_the_default_forest_are_calibrated_though_few_of_its_trees_evaluate_a_row():
     covered = []
     for seed in range(3):
         X, y = noisy(3000, seed)

@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.ensemble import (
     ExtraTreesRegressor,
     GradientBoostingClassifier,
+    HistGradientBoostingRegressor,
     RandomForestClassifier,
     RandomForestRegressor,
 )
@@ -171,6 +172,7 @@ def test_base_models_that_do_not_suit_a_network_are_refused():
     classes = nf.convert(RandomForestClassifier(3, random_state=0).fit(X, y > 0))
     strings = nf.convert(RandomForestClassifier(3, random_state=0).fit(X, np.where(y > 0, "a", "b")))
     logits = nf.convert(GradientBoostingClassifier(n_estimators=3).fit(X, y > 0))
+    doubles = nf.convert(HistGradientBoostingRegressor(max_iter=2).fit(X, y))
     for message, host, models in (
         ("at most 1", network, [(trees, 1.5)]),
         ("at least 0", network, [(trees, -0.1), (linear(), 0.5)]),
@@ -181,6 +183,7 @@ def test_base_models_that_do_not_suit_a_network_are_refused():
         ("classes", classes, [(strings, 0.5)]),
         ("features", network, [(narrow, 0.5)]),
         ("features", network, [(linear(1), 0.5)]),
+        ("float32, got float64", network, [(doubles, 0.5)]),
     ):
         with pytest.raises(InvalidParameterError, match=message):
             host.with_base_models(tuple(StackedModel(str(i), *each) for i, each in enumerate(models)))

@@ -141,7 +141,7 @@ def test_patience_does_not_change_what_is_done_before_it_ends():
 
 @every_mode
 @pytest.mark.parametrize("rate", [0.3, 0.002], ids=["too fast", "slow"])
-def test_cycles_go_on_while_the_last_two_are_better_in_the_mean_than_all_before(mode, rate):
+def test_cycles_continue_while_the_last_two_are_better_in_the_mean_than_all_before(mode, rate):
     network, data = case(mode)
     settings = Settings(max_epochs=50, learning_rate=rate, schedule="cyclic")
     history = train(network, data, settings).history
@@ -348,7 +348,7 @@ def test_targets_beyond_single_precision_end_in_the_forest_with_a_warning(mode):
 def test_one_subnetwork_that_diverges_leaves_the_others_running():
     network, data = case()
     parameters = network.soft.parameters.copy()
-    subnetwork = twins.Block(network, 2)
+    subnetwork = twins.Subnetwork(network, 2)
     parameters[subnetwork.own][subnetwork.W_out.ravel()] = 1e25
     network = network.with_parameters(parameters, network.hard)
     with pytest.warns(ConvergenceWarning, match="1 of 3 networks diverged"):

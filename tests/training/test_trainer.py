@@ -25,7 +25,7 @@ def assert_torch_agrees(network, data, settings, loss="auto"):
     state = twins.run_epochs(network, data, settings, loss=loss)
     resolved = resolve_loss(loss, None, network.ensemble)
     for number in range(network.n_subnetworks):
-        subnetwork = twins.Block(network, number)
+        subnetwork = twins.Subnetwork(network, number)
         x = subnetwork.rows(data)[0].astype(np.float64)
         start, ours = subnetwork.paper(network.soft.parameters), subnetwork.paper(state.parameters)
         theirs = twins.torch_epochs(subnetwork, data, settings, resolved)
@@ -120,7 +120,7 @@ def test_a_layer_with_a_rate_of_zero_stays(mode, still):
     rates[still] = 0.0
     state = twins.run_epochs(network, data, Settings(max_epochs=2, learning_rate=tuple(rates)))
     for number in range(network.n_subnetworks):
-        subnetwork = twins.Block(network, number)
+        subnetwork = twins.Subnetwork(network, number)
         moved = subnetwork.paper(state.parameters) - subnetwork.paper(network.soft.parameters)
         groups = [subnetwork.groups[0], subnetwork.groups[1], np.concatenate(subnetwork.groups[2:])]
         assert not moved[groups[still]].any()
@@ -134,7 +134,7 @@ def test_weight_decay_pulls_towards_the_start_and_leaves_the_offset_of_the_outpu
         twins.run_epochs(network, data, Settings(max_epochs=10, weight_decay=decay)).parameters
         for decay in (0.0, 10.0, 300.0)
     ]
-    subnetwork = twins.Block(network)
+    subnetwork = twins.Subnetwork(network)
     start = subnetwork.paper(network.soft.parameters)
     hidden = np.concatenate(subnetwork.groups[:3])
     distances = [np.abs(subnetwork.paper(parameters) - start)[hidden].sum() for parameters in far]

@@ -8,22 +8,14 @@ import argparse
 import os
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
 from neuralforest.exceptions import NeuralForestError
 
-COMMANDS = {
-    "demo": "neuralforest.cli.demo",
-    "fit": "neuralforest.cli.fit",
-    "predict": "neuralforest.cli.predict",
-    "info": "neuralforest.cli.info",
-    "report": "neuralforest.cli.report",
-    "convert": "neuralforest.cli.convert",
-}
-"""The module of each command, in the order of the help."""
+COMMANDS = ("demo", "fit", "predict", "info", "report", "convert")
+"""The modules of the commands, in the order of the help."""
 
 OK, FAILED, INTERRUPTED = 0, 1, 130
 """Exit codes; argparse exits with 2 where the command itself is invalid."""
@@ -32,6 +24,8 @@ _DESCRIPTION = """Tree ensembles as neural networks: fit, predict, inspect, conv
 
 exit codes: 0 success, 1 an error in the files or the data (one line on standard error says what to do), 2 an invalid
 command"""
+
+_RAW = argparse.RawDescriptionHelpFormatter
 
 _ADVICE = {
     FileNotFoundError: "check the path",
@@ -48,9 +42,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")  # names may hold characters that the terminal cannot show
     try:
-        with _warnings_of_one_line():
-            arguments.run(arguments)
-            sys.stdout.flush()
+        _run(arguments)
     except BrokenPipeError:  # the reader, such as head, has closed the pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return OK
@@ -65,6 +57,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     return OK
 
 
+def _run(arguments: argparse.Namespace) -> None:
+    """Run a command; each warning is shown once, as one line without its source location."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        warnings.simplefilter("ignore", DeprecationWarning)
+        warnings.simplefilter("ignore", FutureWarning)
+        warnings.showwarning = lambda message, *_: _print_error("warning", message)
+        arguments.run(arguments)
+        sys.stdout.flush()
+
+
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of all commands."""
     from neuralforest import __version__
@@ -72,8 +75,8 @@ def build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("neuralforest", description=_DESCRIPTION, formatter_class=_RAW)
     parser.add_argument("--version", action="version", version=f"neuralforest {__version__}")
     commands = parser.add_subparsers(metavar="command", required=True)
-    for name, path in COMMANDS.items():
-        module = import_module(path)
+    for name in COMMANDS:
+        module = import_module(f"neuralforest.cli.{name}")
         command = commands.add_parser(
             name,
             help=module.HELP,
@@ -84,10 +87,6 @@ def build_parser() -> argparse.ArgumentParser:
         module.add_arguments(command)
         command.set_defaults(run=module.run)
     return parser
-
-
-_RAW = argparse.RawDescriptionHelpFormatter
-
 
 def message_of(error: BaseException) -> str:
     """Return the message of an error, with advice for those of the operating system."""
@@ -106,18 +105,3 @@ def _fail(message: str, code: int = FAILED) -> int:
 
 def _print_error(kind: str, message: Any) -> None:
     print(f"neuralforest: {kind}: {' '.join(str(message).split())}", file=sys.stderr)
-
-
-@contextmanager
-def _warnings_of_one_line() -> Iterator[None]:
-    """Show each warning once, as one line without its source location."""
-
-    def show(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
-        _print_error("warning", message)
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("default")
-        warnings.simplefilter("ignore", DeprecationWarning)
-        warnings.simplefilter("ignore", FutureWarning)
-        warnings.showwarning = show
-        yield

@@ -1,4 +1,4 @@
-"""The output of commands: results on standard output, as text or JSON, and messages on standard error."""
+"""The output of commands: results on standard output, as text or JSON, scores as tables, messages on standard error."""
 
 import argparse
 import json
@@ -6,13 +6,23 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics import accuracy_score, log_loss, r2_score, root_mean_squared_error
+
+from neuralforest.estimators import scores
+
+Scores = dict[str, dict[str, float]]
+"""The scores of the forest and of the model, by their names."""
+
+_TITLES = {"validation": "validation score (used for model selection):", "test": "test score (held-out rows):"}
+
 
 def add_json_argument(parser: argparse.ArgumentParser) -> None:
     """Add the options of all commands: JSON, and no messages."""
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
-    parser.add_argument(
-        "--quiet", action="store_true", help="no progress bar, and no messages except warnings and errors"
-    )
+    quiet = "no progress bar, and no messages except warnings and errors"
+    parser.add_argument("--quiet", action="store_true", help=quiet)
 
 
 def log(arguments: argparse.Namespace, text: str) -> None:
@@ -26,29 +36,51 @@ def emit(arguments: argparse.Namespace, text: str, data: dict[str, Any]) -> None
     print(json.dumps(data, ensure_ascii=False) if arguments.json else text)
 
 
-def layout(rows: Sequence[Sequence[str]], indent: str = "") -> str:
-    """Return rows of strings as a table: the first column left-aligned, the others right-aligned.
+def validation_scores(estimator: Any) -> Scores:
+    """Return the validation scores of the forest and of the model."""
+    name, forest, model = scores.validation_scores(estimator)
+    return {"forest": {name: forest}, "model": {name: model}}
 
-    Examples
-    --------
-    >>> print(layout([["", "forest"], ["RMSE", "57.31"]]))
-          forest
-    RMSE   57.31
-    """
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+
+def held_out_scores(estimator: Any, X: NDArray[np.float64], y: NDArray[Any]) -> Scores:
+    """Return the scores of the forest and of the model on given rows."""
+    return {"forest": _scores_on(estimator.forest_, X, y), "model": _scores_on(estimator, X, y)}
+
+
+def _scores_on(model: Any, X: NDArray[np.float64], y: NDArray[Any]) -> dict[str, float]:
+    if not hasattr(model, "classes_"):
+        prediction = model.predict(X)
+        return {"RMSE": float(root_mean_squared_error(y, prediction)), "R2": float(r2_score(y, prediction))}
+    probabilities = model.predict_proba(X)
+    probabilities = probabilities / probabilities.sum(axis=1, keepdims=True)  # float32 is too coarse for scikit-learn
+    return {
+        "log loss": float(log_loss(y, probabilities, labels=model.classes_)),
+        "accuracy": float(accuracy_score(y, model.classes_[probabilities.argmax(axis=1)])),
+    }
+
+
+def comparison(forest: dict[str, float], model: dict[str, float]) -> list[list[str]]:
+    """Return a row for each score: its name, both values, and the change, relative where it is an error."""
+    rows = []
+    for name, before, after in zip(model, forest.values(), model.values(), strict=True):
+        change = f"{100 * (after / before - 1):+.1f}%" if before else ""
+        if name in ("R2", "accuracy"):
+            change = f"{after - before:+.4f}"
+        rows.append([name, f"{before:.5g}", f"{after:.5g}", change])
+    return rows
+
+
+def score_tables(scores: dict[str, Scores]) -> list[str]:
+    """Return the validation scores, and the test scores if there are any, each as a table under its title."""
+    head = ["", "forest", "neural forest", "change"]
+    return [f"{_TITLES[kind]}\n{layout([head, *comparison(**both)])}" for kind, both in scores.items()]
+
+
+def layout(rows: Sequence[Sequence[str]]) -> str:
+    """Return rows of strings as an indented table: the first column left-aligned, the others right-aligned."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = []
-    for row in rows:
-        cells = [row[0].ljust(widths[0])] + [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
-        lines.append((indent + "  ".join(cells)).rstrip())
+    for first, *others in rows:
+        cells = [first.ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True))]
+        lines.append(("  " + "  ".join(cells)).rstrip())
     return "\n".join(lines)
-
-
-def change(before: float, after: float) -> str:
-    """Return the relative change of a number.
-
-    Examples
-    --------
-    >>> change(4.0, 3.0)
-    '-25.0%'
-    """
-    return f"{100 * (after / before - 1):+.1f}%" if before else ""

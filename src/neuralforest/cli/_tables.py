@@ -18,12 +18,11 @@ _PARQUET = (".parquet", ".pq")
 def add_table_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of commands that read a table."""
     parser.add_argument("data", help="CSV file with column names in its first row, or Parquet file (.parquet)")
-    parser.add_argument(
-        "--separator", default=",", metavar="S", help="separator of the CSV file (default: %(default)s)"
-    )
+    separator = "separator of the CSV file (default: %(default)s)"
+    parser.add_argument("--separator", default=",", metavar="S", help=separator)
 
 
-def read_table(path: str, separator: str = ",") -> "pandas.DataFrame":
+def read_table(path: str, separator: str) -> "pandas.DataFrame":
     """Read a table; columns must have different names, and there must be at least one row."""
     try:
         import pandas

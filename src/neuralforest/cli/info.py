@@ -4,9 +4,8 @@ import argparse
 import os
 from typing import Any
 
-from neuralforest.cli._output import add_json_argument, emit
-from neuralforest.cli._scores import comparison_table, validation_scores
-from neuralforest.network import ForestNetwork
+from neuralforest.cli._output import add_json_argument, emit, score_tables, validation_scores
+from neuralforest.cli.predict import network_of
 from neuralforest.persistence import load
 from neuralforest.tables import TableModel, listed
 
@@ -37,8 +36,7 @@ def run(arguments: argparse.Namespace) -> None:
 def describe(model: Any) -> dict[str, Any]:
     """Return the description of a model as plain values."""
     table = model if isinstance(model, TableModel) else None
-    inner = table.model if table is not None else model
-    network = inner if isinstance(inner, ForestNetwork) else inner.network_
+    inner, network = getattr(model, "model", model), network_of(model)
     e, soft = network.ensemble, network.soft
     facts: dict[str, Any] = {
         "kind": type(inner).__name__,
@@ -55,12 +53,10 @@ def describe(model: Any) -> dict[str, Any]:
         "contrast": None if soft is None else list(soft.contrast),
         "improved_trees": None if soft is None else int((~network.hard[network.subnetworks.of_tree]).sum()),
         "stacking_weights": network.stacking_weights if network.base_models else None,
-        "columns": None
-        if table is None
-        else [{"name": column.name, "categories": column.categories} for column in table.columns],
+        "columns": None if table is None else [vars(column) for column in table.columns],
         "scores": None,
     }
-    if not isinstance(inner, ForestNetwork):
+    if inner is not network:
         facts |= {"epochs": inner.history_.n_epochs, "scores": {"validation": validation_scores(inner)}}
     return facts
 
@@ -79,5 +75,5 @@ def _as_text(facts: dict[str, Any]) -> str:
             kind = "numbers" if column["categories"] is None else f"strings: {listed(column['categories'])}"
             lines.append(f"  {column['name']}: {kind}")
     if facts["scores"] is not None:
-        lines += ["validation score (used for model selection):", comparison_table(facts["scores"]["validation"])]
+        lines += score_tables(facts["scores"])
     return "\n".join(lines)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from neuralforest.cli._output import add_json_argument, emit, log
 from neuralforest.cli._tables import add_table_arguments, read_table
 from neuralforest.exceptions import TableError
+from neuralforest.network import ForestNetwork
 from neuralforest.persistence import load
 from neuralforest.tables import Column, TableModel, listed
 
@@ -33,29 +34,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Load, read, predict, write."""
     model = load(arguments.model)
-    network = _network(model)
-    if arguments.proba and network.classes is None:
+    if arguments.proba and network_of(model).classes is None:
         raise TableError("--proba needs a classifier, and this model is a regressor: omit --proba")
     table = read_table(arguments.data, arguments.separator)
     model = as_table_model(model, table)
     columns = _predictions(model, table, arguments.proba)
-    _log_ignored_columns(arguments, model, table)
-    if arguments.json and arguments.out is None:
-        emit(
-            arguments,
-            "",
-            {"rows": len(table), "predictions": {name: values.tolist() for name, values in columns.items()}},
-        )
-    elif arguments.out is None:
-        _write(sys.stdout, columns)
-    else:
+    known = {model.target, *model.column_names}
+    ignored = [name for name in table.columns if name not in known]
+    if ignored:
+        log(arguments, f"columns that the model was not fitted on are ignored: {listed(ignored)}")
+    if arguments.out is not None:
         with open(arguments.out, "w", newline="", encoding="utf-8") as file:
             _write(file, columns)
         emit(arguments, f"{arguments.out}: {len(table)} rows", {"rows": len(table), "out": arguments.out})
+    elif arguments.json:
+        predictions = {name: values.tolist() for name, values in columns.items()}
+        emit(arguments, "", {"rows": len(table), "predictions": predictions})
+    else:
+        _write(sys.stdout, columns)
 
 
-def _network(model: Any) -> Any:
-    inner = model.model if isinstance(model, TableModel) else model
+def network_of(model: Any) -> ForestNetwork:
+    """Return the network of anything that a model file holds."""
+    inner = getattr(model, "model", model)
     return getattr(inner, "network_", inner)
 
 
@@ -63,7 +64,7 @@ def as_table_model(model: Any, table: "pandas.DataFrame") -> TableModel:
     """Return a model with columns: its own, those of its feature names, or those of the table in their order."""
     if isinstance(model, TableModel):
         return model
-    network = _network(model)
+    network = network_of(model)
     names = getattr(model, "feature_names_in_", network.ensemble.feature_names)
     if names is None:
         names = list(table.columns)
@@ -75,17 +76,10 @@ def as_table_model(model: Any, table: "pandas.DataFrame") -> TableModel:
     return TableModel(tuple(Column(str(name)) for name in names), None, model)
 
 
-def _log_ignored_columns(arguments: argparse.Namespace, model: TableModel, table: "pandas.DataFrame") -> None:
-    known = {column.name for column in model.columns}
-    extra = [name for name in table.columns if name not in known and name != model.target]
-    if extra:
-        log(arguments, f"columns that the model was not fitted on are ignored: {listed(extra)}")
-
-
 def _predictions(model: TableModel, table: "pandas.DataFrame", proba: bool) -> dict[str, NDArray[Any]]:
     """Return the columns of the result by name."""
     if proba:
-        probabilities, labels = model.predict_proba(table), _network(model).classes
+        probabilities, labels = model.predict_proba(table), network_of(model).classes
         columns = {"prediction": labels[probabilities.argmax(axis=1)]}
         return columns | {f"probability_{label}": probabilities[:, k] for k, label in enumerate(labels.tolist())}
     prediction = model.predict(table)

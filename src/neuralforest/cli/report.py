@@ -26,9 +26,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
     parser.add_argument("model", help="model file")
     add_table_arguments(parser)
-    parser.add_argument(
-        "--out", default="report.html", metavar="FILE", help="HTML file to write (default: %(default)s)"
-    )
+    out = "HTML file to write (default: %(default)s)"
+    parser.add_argument("--out", default="report.html", metavar="FILE", help=out)
     parser.add_argument("--target", metavar="NAME", help="column with the true values (default: the target of the fit)")
     add_json_argument(parser)
 
@@ -49,10 +48,10 @@ def run(arguments: argparse.Namespace) -> None:
         raise TableError(f"{arguments.model!r} does not hold the name of its target: set --target")
     values = column_of(table, target)
     model = as_table_model(model, table.drop(columns=[target]))
-    if target in [column.name for column in model.columns]:
+    if target in model.column_names:
         raise TableError(f"the target must not be among the features of the model, got {target!r}")
     X, y = model.encode(table), _true_values(model, values)
-    write_report(model.model, X, y, arguments.out, [column.name for column in model.columns])
+    write_report(model.model, X, y, arguments.out, model.column_names)
     emit(arguments, f"{arguments.out}: report on {len(X)} rows", {"rows": len(X), "out": arguments.out})
 
 

@@ -12,12 +12,13 @@ if TYPE_CHECKING:
 
 
 def check_shapes(e: "TreeEnsemble") -> None:
-    for name, offsets in (("first_split", e.first_split), ("first_leaf", e.first_leaf)):
-        if offsets.ndim != 1 or len(offsets) < 2 or offsets[0] != 0 or (np.diff(offsets) < 0).any():
+    for name, offsets in (("first_split", e.first_split), ("first_leaf", e.first_leaf), ("groups", e.groups)):
+        # neighbours are compared, because a difference of int64 can overflow
+        if offsets.ndim != 1 or len(offsets) < 2 or offsets[0] != 0 or (offsets[1:] < offsets[:-1]).any():
             raise InvalidEnsembleError(f"{name} must be one rising row of offsets that starts at 0, got {offsets}")
     if len(e.first_split) != len(e.first_leaf) or (np.diff(e.first_leaf) != np.diff(e.first_split) + 1).any():
         raise InvalidEnsembleError("a tree must have exactly one leaf more than it has splits")
-    if e.groups.ndim != 1 or e.groups[0] != 0 or e.groups[-1] != e.n_trees or (np.diff(e.groups) < 1).any():
+    if e.groups[-1] != e.n_trees or (np.diff(e.groups) < 1).any():
         raise InvalidEnsembleError(f"groups must rise from 0 to the number of trees, {e.n_trees}, got {e.groups}")
     for name in ("feature", "threshold", "missing_left", "middle"):
         if getattr(e, name).shape != (e.first_split[-1],):

@@ -23,9 +23,8 @@ class Nodes(NamedTuple):
     depth: int
 
 
-def nodes_of(ensemble: TreeEnsemble, trees: NDArray[np.int64]) -> Nodes:
+def nodes_of(e: TreeEnsemble, trees: NDArray[np.int64]) -> Nodes:
     """Return some trees of an ensemble as nodes."""
-    e = ensemble
     size = np.diff(e.first_split)[trees]
     first_split, first_leaf = offsets(size), offsets(size + 1)
     tree = np.repeat(np.arange(len(trees)), size)

@@ -11,8 +11,6 @@ from neuralforest.export._graph import Graph
 from neuralforest.export._nodes import Nodes, nodes_of
 from neuralforest.export._view import View
 
-_COMPARISON = "BRANCH_LEQ"  # x <= threshold goes left
-
 
 def add_hard_trees(graph: Graph, view: View, x: str) -> str:
     """Add the sum over all hard trees, (rows, outputs), without a constant per tree; x is (rows, features)."""
@@ -26,18 +24,13 @@ def add_hard_trees(graph: Graph, view: View, x: str) -> str:
     value = graph.number(trees.value - view.weighted_sum.hard_center)
     if len(trees.feature):
         leaf = graph.add("TreeEnsembleRegressor", graph.cast(x, e.compare_dtype), **_attributes(trees))  # (rows, trees)
-    else:
-        leaf = graph.add("Mul", _zeros(graph, x), graph.constant(np.zeros((1, len(trees.root)), np.float32)))
+    else:  # zeros
+        rows = graph.add("Gather", graph.add("Shape", x), graph.constant(np.array([0])), axis=0)
+        column = graph.add("ConstantOfShape", graph.add("Concat", rows, graph.constant(np.array([1])), axis=0))
+        leaf = graph.add("Mul", column, graph.constant(np.zeros((1, len(trees.root)), np.float32)))
     leaf = graph.add("Add", graph.cast(leaf, "int64"), graph.constant(trees.first_leaf[:-1]))
     values = graph.add("Gather", value, leaf, axis=0)  # (rows, trees, outputs)
     return graph.add("ReduceSum", values, graph.constant(np.array([1])), keepdims=0)
-
-
-def _zeros(graph: Graph, x: str) -> str:
-    """Add a column of zeros, (rows, 1), for trees that have no split."""
-    rows = graph.add("Gather", graph.add("Shape", x), graph.constant(np.array([0])), axis=0)
-    shape = graph.add("Concat", rows, graph.constant(np.array([1])), axis=0)
-    return graph.add("ConstantOfShape", shape)
 
 
 def _attributes(trees: Nodes) -> dict[str, Any]:
@@ -62,7 +55,7 @@ def _attributes(trees: Nodes) -> dict[str, Any]:
         "nodes_truenodeids": of_nodes(number[trees.left]).tolist(),
         "nodes_falsenodeids": of_nodes(number[trees.right]).tolist(),
         "nodes_missing_value_tracks_true": of_nodes(trees.missing_left.astype(np.int64)).tolist(),
-        "nodes_modes": np.where(order < n_splits, _COMPARISON, "LEAF").tolist(),
+        "nodes_modes": np.where(order < n_splits, "BRANCH_LEQ", "LEAF").tolist(),  # x <= threshold goes left
         "target_treeids": tree[leaf].tolist(),
         "target_nodeids": number[leaf].tolist(),
         "target_ids": tree[leaf].tolist(),

@@ -1,14 +1,17 @@
 """Soft trees as ONNX operators. Rows of X are columns here, so that the outputs of a unit are contiguous."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.linalg
+import scipy.sparse
 from numpy.typing import NDArray
 
 from neuralforest.export._graph import Graph
-from neuralforest.export._hidden_layers import HiddenLayers, hidden_layers, merge
 from neuralforest.export._view import View
+from neuralforest.network import ForestNetwork, LayerParameters
+from neuralforest.network.structure import connection_units
 
 DENSE_LEAVES = 512
 """A tree of more leaves is exported by its connections, one of fewer as a dense matrix.
@@ -25,22 +28,91 @@ _GROUP = 1024
 _STEEP = 100.0  # beyond it the first layer is computed in float64, so that the error stays below 1e-5
 
 
+class HiddenLayers(NamedTuple):
+    """Units that are connected to no others: those of one tree, or of a fully connected subnetwork."""
+
+    feature: NDArray[np.int32]  # (splits,)
+    missing: NDArray[np.float32]  # (splits,): the unit's output where its feature is missing
+    W1: NDArray[np.float32]  # (splits, 1), the weight of the split's own feature; or (splits, features)
+    b1: NDArray[np.float32]  # (splits,)
+    W2: Any  # (leaves, splits), an array or a scipy.sparse.csr_array
+    b2: NDArray[np.float32]  # (leaves,)
+    W_out: NDArray[np.floating]  # (scores, leaves); scores are the outputs, of every tree where each has a softmax
+    offset: NDArray[np.float64]  # (scores,): where no leaf is active
+
+    @property
+    def n_leaves(self) -> int:
+        return len(self.b2)
+
+
 def add_soft_trees(graph: Graph, view: View, x: str, form: str) -> str:
     """Add the sum over all soft trees, (outputs, rows); x is (rows, features), as the trees compare it."""
     inputs = _Inputs(graph, view, x)
     limit = {"auto": DENSE_LEAVES, "dense": np.inf, "sparse": 1}[form]  # one leaf has no connection to follow
-    parts = sorted(hidden_layers(view.network, view.relative_weight), key=lambda part: part.n_leaves)
+    parts = sorted(_hidden_layers(view.network, view.relative_weight), key=lambda part: part.n_leaves)
     dense = [part for part in parts if inputs.full or part.n_leaves <= limit]
     sums = [_dense_sum(graph, view, inputs, group) for group in _groups(dense)]
     sums += [_sparse_sum(graph, view, inputs, group) for group in _groups(parts[len(dense) :])]
     return sums[0] if len(sums) == 1 else graph.add("Sum", *sums)
 
 
+def _hidden_layers(network: ForestNetwork, weight: NDArray[np.float64]) -> Iterator[HiddenLayers]:
+    """Return the hidden layers of the soft subnetworks, their scores multiplied by weights, (subnetworks,)."""
+    of_subnetwork = _full if network.structure.full else _sparse
+    for subnetwork in np.flatnonzero(~network.hard).tolist():
+        p, factor = network.layout.views(network.kernel_parameters, subnetwork), weight[subnetwork]
+        for layers in of_subnetwork(network, subnetwork, p):
+            W_out = factor * layers.W_out.astype(np.float64)
+            yield layers._replace(W_out=W_out, offset=factor * layers.offset)
+
+
+def _sparse(network: ForestNetwork, subnetwork: int, p: LayerParameters) -> Iterator[HiddenLayers]:
+    e, trees = network.ensemble, network.subnetworks.trees(subnetwork)
+    units = connection_units(e, trees.start, trees.stop)
+    W2 = scipy.sparse.csr_array((p.w2, units), (len(p.b2), len(p.b1)))
+    for tree in trees:
+        _, splits, leaves, place = network.subnetworks.place_of(tree)
+        own = slice(e.first_split[tree], e.first_split[tree + 1])
+        yield HiddenLayers(
+            feature=e.feature[own],
+            missing=network.structure.missing[own],
+            W1=p.w1[splits, None],
+            b1=p.b1[splits],
+            W2=W2[leaves, splits],
+            b2=p.b2[leaves],
+            W_out=p.w_out[leaves].T,
+            offset=p.b_out[place].astype(np.float64),
+        )
+
+
+def _full(network: ForestNetwork, subnetwork: int, p: LayerParameters) -> Iterator[HiddenLayers]:
+    e, subnetworks = network.ensemble, network.subnetworks
+    own, W_out, offset = subnetworks.splits(subnetwork), p.w_out.T, p.b_out.astype(np.float64)
+    if network.softmax_head:
+        leaves = [subnetworks.place_of(tree).leaves for tree in subnetworks.trees(subnetwork)]
+        W_out = scipy.linalg.block_diag(*(W_out[:, part] for part in leaves))
+    offset = offset.ravel() if network.softmax_head else offset.sum(axis=0)
+    yield HiddenLayers(e.feature[own], network.structure.missing[own], p.w1, p.b1, p.w2, p.b2, W_out, offset)
+
+
+def _merged(parts: list[HiddenLayers], softmax_head: bool) -> HiddenLayers:
+    """Lay sparse hidden layers end to end as one."""
+    W_out, offset = [part.W_out for part in parts], [part.offset for part in parts]
+    units = ("feature", "missing", "W1", "b1", "b2")
+    return HiddenLayers(
+        **{name: np.concatenate([getattr(part, name) for part in parts]) for name in units},
+        W2=scipy.sparse.block_diag([part.W2 for part in parts], format="csr"),
+        W_out=scipy.linalg.block_diag(*W_out) if softmax_head else np.concatenate(W_out, axis=1),
+        offset=np.concatenate(offset) if softmax_head else np.sum(offset, axis=0),
+    )
+
+
 def _groups(parts: list[HiddenLayers]) -> Iterator[list[HiddenLayers]]:
-    """Cut parts, in order of size, into groups of at most _GROUP units, if each had as many as the last."""
+    """Cut parts, in order of size, into groups of equally many scores and of at most _GROUP units after padding."""
     group: list[HiddenLayers] = []
     for part in parts:
-        if group and (len(group) + 1) * part.n_leaves > _GROUP:
+        n_units = (len(group) + 1) * part.n_leaves
+        if group and (n_units > _GROUP or len(part.offset) != len(group[0].offset)):
             yield group
             group = []
         group.append(part)
@@ -96,23 +168,19 @@ def _scores(graph: Graph, view: View, z: str, W_out: NDArray[np.floating], offse
 
 def _dense_sum(graph: Graph, view: View, inputs: _Inputs, parts: list[HiddenLayers]) -> str:
     """Add the sum over parts of similar size: one product of matrices each, smaller parts padded with zeros."""
-    n_splits = max(1, *(len(part.b1) for part in parts))
-    n_leaves = max(part.n_leaves for part in parts)
-    shapes = {"feature": (n_splits,), "missing": (n_splits,), "W1": (n_splits, parts[0].W1.shape[1]), "b1": (n_splits,)}
-    u = _splits(graph, view, inputs, {name: _padded(parts, name, shape) for name, shape in shapes.items()})
+    arrays = {name: _padded([getattr(part, name) for part in parts]) for name in HiddenLayers._fields}
+    u = _splits(graph, view, inputs, arrays)
     factor = 2 * np.float64(view.network.structure.contrast2)
-    W2, b2 = _padded(parts, "W2", (n_leaves, n_splits)), _padded(parts, "b2", (n_leaves,))
-    z = graph.add("MatMul", graph.number(factor * W2), u)  # (parts, leaves, rows)
-    z = graph.add("Add", z, graph.number(factor * b2[:, :, None]))
-    W_out = _padded(parts, "W_out", (len(parts[0].offset), n_leaves))
-    return _scores(graph, view, z, W_out, np.stack([part.offset for part in parts]))
+    z = graph.add("MatMul", graph.number(factor * arrays["W2"]), u)  # (parts, leaves, rows)
+    z = graph.add("Add", z, graph.number(factor * arrays["b2"][:, :, None]))
+    return _scores(graph, view, z, arrays["W_out"], arrays["offset"])
 
 
-def _padded(parts: list[HiddenLayers], name: str, shape: tuple[int, ...]) -> NDArray[Any]:
-    """Return the same array of all parts, (parts, *shape), with zeros behind those of smaller parts."""
-    arrays = [getattr(part, name) for part in parts]
-    arrays = [array if isinstance(array, np.ndarray) else array.toarray() for array in arrays]
-    padded = np.zeros((len(parts), *shape), arrays[0].dtype)
+def _padded(arrays: list[Any]) -> NDArray[Any]:
+    """Return arrays, one for each part, as one array (parts, ...), with zeros behind those of smaller parts."""
+    arrays = [array.toarray() if scipy.sparse.issparse(array) else array for array in arrays]
+    shape = np.max([array.shape for array in arrays], axis=0)
+    padded = np.zeros((len(arrays), *np.maximum(shape, 1)), arrays[0].dtype)
     for target, array in zip(padded, arrays, strict=True):
         target[tuple(slice(n) for n in array.shape)] = array
     return padded
@@ -120,7 +188,7 @@ def _padded(parts: list[HiddenLayers], name: str, shape: tuple[int, ...]) -> NDA
 
 def _sparse_sum(graph: Graph, view: View, inputs: _Inputs, parts: list[HiddenLayers]) -> str:
     """Add the sum over parts by their connections, level by level: a leaf has one split at each level above it."""
-    layers = merge(parts, view.network.softmax_head)
+    layers = _merged(parts, view.network.softmax_head)
     u = _splits(graph, view, inputs, layers._asdict())
     factor = 2 * np.float64(view.network.structure.contrast2)
     z = graph.number(factor * layers.b2[:, None])

@@ -51,15 +51,14 @@ class SoftTrees(nn.Module):
     ) -> None:
         """Add the parameters of the soft subnetworks, given their positions among those of the network."""
         named = zip(LayerParameters._fields, zip(*where, strict=True), strict=True)
-        positions = {name: np.concatenate([part.reshape(-1) for part in parts]) for name, parts in named}
-        self.positions = positions
+        self.positions = {name: np.concatenate([part.reshape(-1) for part in parts]) for name, parts in named}
         n_outputs, width = where[0].w_out.shape[1], where[0].w1.shape[1:]
         shapes = {"w1": (len(self.feature), *width), "w_out": (-1, n_outputs)}
         for name in ("w1", "b1", "w2", "b2", "w_out"):
-            values = parameters[positions[name]].reshape(shapes.get(name, (-1,)))
+            values = parameters[self.positions[name]].reshape(shapes.get(name, (-1,)))
             self.register_parameter(name, nn.Parameter(torch.from_numpy(values)))
         self.register_buffer("start", self.w_out.detach().clone())
-        offsets = parameters[positions["b_out"]].reshape(-1, n_outputs)
+        offsets = parameters[self.positions["b_out"]].reshape(-1, n_outputs)
         n_trees = [len(part.b_out) for part in where]
         # Trees whose scores are summed share one offset, which is trained: that of their subnetwork's first tree.
         self.trained = np.arange(len(offsets)) if self.softmax_head else np.cumsum([0, *n_trees[:-1]])

@@ -1,12 +1,12 @@
 """A model as an ONNX graph, for other runtimes and languages. Needs the library onnx."""
 
 import os
-from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
 
 from neuralforest._extras import missing_extra
+from neuralforest.ensemble import TreeEnsemble
 from neuralforest.exceptions import InvalidParameterError, UnsupportedModelError
 
 try:
@@ -18,7 +18,7 @@ from neuralforest.export._graph import Graph, labels
 from neuralforest.export._onnx_hard import add_hard_trees
 from neuralforest.export._onnx_soft import add_soft_trees
 from neuralforest.export._view import View
-from neuralforest.network import ForestNetwork, LinearModel
+from neuralforest.network import ForestNetwork
 
 __all__ = ["to_onnx"]
 
@@ -68,10 +68,8 @@ def to_onnx(
     ['label', 'probabilities']
     """
     _check(dtype, opset, form)
-    view = View.of(model)
-    graph = Graph(dtype)
-    score = _raw_prediction(graph, view, form)
-    outputs = _regression(graph, view, score) if view.ensemble.classes is None else _classes(graph, view, score)
+    view, graph = View.of(model), Graph(dtype)
+    outputs = _outputs(graph, view, _raw_prediction(graph, view, form))
     result = graph.model(view.ensemble.n_features, outputs, opset)
     if path is not None:
         onnx.save(result, os.fspath(path))
@@ -102,19 +100,18 @@ def _raw_prediction(graph: Graph, view: View, form: str) -> str:
     if network.base_models:
         total = graph.add("Mul", total, graph.number(network.network_weight))
     for each in network.base_models:
-        prediction = _ADD_BASE_MODEL[type(each.model)](graph, view, each.model, x, form)
+        if isinstance(each.model, ForestNetwork):
+            prediction = _raw_prediction(graph, view.of_base_model(each.model), form)
+            if each.model.classes is not None:
+                prediction = _probability(graph, each.model.link, prediction)
+        else:
+            prediction = _add_linear(graph, each.model, x)
         total = graph.add("Add", total, graph.add("Mul", prediction, graph.number(each.weight)))
     return total
 
 
-def _add_forest(graph: Graph, view: View, model: ForestNetwork, x: str, form: str) -> str:
-    """Add the predictions of trees as a base model: numbers, or probabilities."""
-    score = _raw_prediction(graph, view.of_base_model(model), form)
-    return score if model.classes is None else _probability(graph, model.link, score)
-
-
-def _add_linear(graph: Graph, view: View, model: LinearModel, x: str, form: str) -> str:
-    """Add the predictions of a linear model as a base model."""
+def _add_linear(graph: Graph, model: Any, x: str) -> str:
+    """Add the predictions of a `LinearModel`."""
     x = graph.cast(x, "float64")  # a centre far from 0 would cost digits in float32
     scaled = graph.add("Sub", graph.clip(x, model.low, model.high), graph.constant(model.center))
     scaled = graph.add("Div", scaled, graph.constant(model.scale))
@@ -123,29 +120,19 @@ def _add_linear(graph: Graph, view: View, model: LinearModel, x: str, form: str)
     return graph.add("Add", product, graph.number(model.intercept))
 
 
-_ADD_BASE_MODEL: dict[type, Callable[[Graph, View, Any, str, str], str]] = {
-    ForestNetwork: _add_forest,
-    LinearModel: _add_linear,
-}
-
-
-def _regression(graph: Graph, view: View, score: str) -> dict[str, Any]:
-    if view.ensemble.link == "log":
-        score = graph.add("Exp", score)
-    return {"prediction": (score, graph.dtype, [view.ensemble.n_outputs])}
-
-
-def _classes(graph: Graph, view: View, score: str) -> dict[str, Any]:
-    assert view.ensemble.classes is not None
-    classes = labels(view.ensemble.classes)
-    probability = _probability(graph, view.ensemble.link, score)
-    label = graph.add("Gather", graph.constant(classes), _best(graph, view, score), axis=0)
+def _outputs(graph: Graph, view: View, score: str) -> dict[str, Any]:
+    e = view.ensemble
+    if e.classes is None:
+        prediction = graph.add("Exp", score) if e.link == "log" else score
+        return {"prediction": (prediction, graph.dtype, [e.n_outputs])}
+    classes = labels(e.classes)
+    probability = _probability(graph, e.link, score)
+    label = graph.add("Gather", graph.constant(classes), _best(graph, e, score), axis=0)
     return {"label": (label, classes.dtype, []), "probabilities": (probability, graph.dtype, [len(classes)])}
 
 
-def _best(graph: Graph, view: View, score: str) -> str:
+def _best(graph: Graph, e: TreeEnsemble, score: str) -> str:
     """Add the index of the most probable class, (rows,), by the rules of `ForestNetwork.predict`."""
-    e = view.ensemble
     if e.n_outputs > 1 or e.link in ("identity", "softmax"):
         return graph.add("ArgMax", score, axis=1, keepdims=0)
     second = graph.add("GreaterOrEqual" if e.second_at_zero else "Greater", score, graph.number(0.0))

@@ -40,34 +40,23 @@ def register() -> None:
     >>> [output.name for output in to_onnx(model, X[:1].astype("float32")).graph.output]
     ['variable']
     """
-    update_registered_converter(NeuralForestRegressor, "NeuralForestRegressor", _regressor_shapes, _convert)
-    update_registered_converter(
-        NeuralForestClassifier,
-        "NeuralForestClassifier",
-        _classifier_shapes,
-        _convert,
-        options={"zipmap": [True, False, "columns"], "output_class_labels": [False, True], "nocl": [False]},
-    )
+    options = {"zipmap": [True, False, "columns"], "output_class_labels": [False, True], "nocl": [False]}
+    update_registered_converter(NeuralForestRegressor, "NeuralForestRegressor", _shapes, _convert)
+    update_registered_converter(NeuralForestClassifier, "NeuralForestClassifier", _shapes, _convert, options=options)
 
 
 def _dtype(operator: Any) -> Literal["float32", "float64"]:
     return "float64" if isinstance(operator.inputs[0].type, DoubleTensorType) else "float32"
 
 
-def _tensor(operator: Any, width: int) -> Any:
-    kind = DoubleTensorType if _dtype(operator) == "float64" else FloatTensorType
-    return kind([operator.inputs[0].get_first_dimension(), width])
-
-
-def _regressor_shapes(operator: Any) -> None:
-    operator.outputs[0].type = _tensor(operator, operator.raw_operator.network_.n_outputs)
-
-
-def _classifier_shapes(operator: Any) -> None:
-    classes = operator.raw_operator.classes_
-    kind = Int64TensorType if np.issubdtype(classes.dtype, np.integer) else StringTensorType
-    operator.outputs[0].type = kind([operator.inputs[0].get_first_dimension()])
-    operator.outputs[1].type = _tensor(operator, len(classes))
+def _shapes(operator: Any) -> None:
+    n_rows, model = operator.inputs[0].get_first_dimension(), operator.raw_operator
+    number = DoubleTensorType if _dtype(operator) == "float64" else FloatTensorType
+    if isinstance(model, NeuralForestRegressor):
+        operator.outputs[0].type = number([n_rows, model.network_.n_outputs])
+    else:
+        label = Int64TensorType if np.issubdtype(model.classes_.dtype, np.integer) else StringTensorType
+        operator.outputs[0].type, operator.outputs[1].type = label([n_rows]), number([n_rows, len(model.classes_)])
 
 
 def _convert(scope: Any, operator: Any, container: Any) -> None:

@@ -1,6 +1,5 @@
 """A model as a torch module, to train it there or as a layer of a larger network. Needs the library torch."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,12 +14,55 @@ except ImportError as error:
 
 from torch import Tensor, nn
 
+from neuralforest.export._nodes import nodes_of
 from neuralforest.export._torch_soft import SoftTrees
-from neuralforest.export._torch_trees import HardTrees
 from neuralforest.export._view import View
-from neuralforest.network import ForestNetwork, LinearModel
+from neuralforest.network import ForestNetwork
 
 __all__ = ["ForestModule", "from_torch", "to_torch"]
+
+
+class HardTrees(nn.Module):
+    """The sum of the values of hard trees, without a constant per tree: exact, no parameters, no gradient."""
+
+    def __init__(self, view: View) -> None:
+        super().__init__()
+        trees = nodes_of(view.ensemble, view.hard_trees)
+        n_splits, n_leaves = len(trees.feature), len(trees.value)
+        self.depth, self.n_splits = trees.depth, n_splits
+        # Both children of a leaf are the leaf itself, so that every row takes as many steps as the deepest.
+        leaves, zeros = torch.arange(n_splits, n_splits + n_leaves), torch.zeros(n_leaves)
+        of_leaves = {"feature": zeros, "threshold": zeros, "missing_left": zeros, "left": leaves, "right": leaves}
+        for name, values in of_leaves.items():
+            of_splits = torch.from_numpy(getattr(trees, name).copy())
+            self.register_buffer(name, torch.cat([of_splits, values.to(of_splits.dtype)]))
+        self.register_buffer("root", torch.from_numpy(trees.root))
+        self.register_buffer("value", torch.from_numpy(trees.value - view.weighted_sum.hard_center))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return the sum, (rows, outputs); x in the dtype that the trees compare in."""
+        node = self.root.expand(x.shape[0], -1)  # (rows, trees)
+        for _ in range(self.depth):
+            value = x.gather(1, self.feature[node])
+            to_left = (value <= self.threshold[node]) | (value.isnan() & self.missing_left[node])
+            node = torch.where(to_left, self.left[node], self.right[node])
+        return self.value[node - self.n_splits].sum(dim=1)
+
+
+class LinearFunction(nn.Module):
+    """A linear base model: without parameters, with a gradient for its inputs."""
+
+    def __init__(self, model: Any, compare_dtype: str) -> None:
+        super().__init__()
+        self.compare_dtype = getattr(torch, compare_dtype)
+        for name in ("low", "high", "center", "scale", "coef", "intercept"):
+            self.register_buffer(name, torch.tensor(getattr(model, name)))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return the predictions, (rows, outputs); see `LinearModel.prediction`."""
+        x = x.to(self.compare_dtype).to(self.coef.dtype)
+        scaled = (torch.clamp(x, self.low, self.high) - self.center) / self.scale
+        return torch.where(x.isnan(), 0.0, scaled) @ self.coef + self.intercept
 
 
 class ForestModule(nn.Module):
@@ -39,7 +81,12 @@ class ForestModule(nn.Module):
         self.hard = HardTrees(view) if len(view.hard_trees) else None
         models = view.network.base_models
         self.network_weight, self.stacking_weights = view.network.network_weight, [each.weight for each in models]
-        self.base_models = nn.ModuleList(_BASE_MODULES[type(each.model)](each.model, view) for each in models)
+        self.base_models = nn.ModuleList(
+            ForestModule(view.of_base_model(each.model))
+            if isinstance(each.model, ForestNetwork)
+            else LinearFunction(each.model, view.ensemble.compare_dtype)
+            for each in models
+        )
         self.register_buffer("shift", torch.from_numpy(view.weighted_sum.shift))
         self.register_buffer("hard_factor", torch.from_numpy(view.weighted_sum.hard))
         self.register_buffer("soft_factor", torch.from_numpy(view.weighted_sum.soft))
@@ -68,28 +115,6 @@ class ForestModule(nn.Module):
             return out.softmax(dim=1)
         second = torch.sigmoid(out[:, :1]) if self.link == "logit" else torch.special.ndtr(out[:, :1])
         return torch.cat([1 - second, second], dim=1)
-
-
-class LinearFunction(nn.Module):
-    """A linear base model: without parameters, with a gradient for its inputs."""
-
-    def __init__(self, model: LinearModel, compare_dtype: str) -> None:
-        super().__init__()
-        self.compare_dtype = getattr(torch, compare_dtype)
-        for name in ("low", "high", "center", "scale", "coef", "intercept"):
-            self.register_buffer(name, torch.tensor(getattr(model, name)))
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Return the predictions, (rows, outputs); see `LinearModel.prediction`."""
-        x = x.to(self.compare_dtype).to(self.coef.dtype)
-        scaled = (torch.clamp(x, self.low, self.high) - self.center) / self.scale
-        return torch.where(x.isnan(), 0.0, scaled) @ self.coef + self.intercept
-
-
-_BASE_MODULES: dict[type, Callable[[Any, View], nn.Module]] = {
-    ForestNetwork: lambda model, view: ForestModule(view.of_base_model(model)),
-    LinearModel: lambda model, view: LinearFunction(model, view.ensemble.compare_dtype),
-}
 
 
 def to_torch(model: Any) -> ForestModule:

@@ -79,9 +79,14 @@ def partition(ensemble: TreeEnsemble, training: Training, first_tree: ArrayLike 
     if first_tree is None:
         return one_per_tree(ensemble) if training == "independent" else np.array(ensemble.groups)
     trees = np.asarray(first_tree, np.int64)
-    rises = trees.ndim == 1 and len(trees) > 1 and (np.diff(trees) > 0).all()
+    rises = trees.ndim == 1 and len(trees) > 1 and (trees[1:] > trees[:-1]).all()
     if not (rises and trees[0] == 0 and trees[-1] == ensemble.n_trees):
         raise InvalidParameterError(
             f"first_tree must rise from 0 to the number of trees, {ensemble.n_trees}, got {trees}"
+        )
+    if ensemble.aggregation == "sum" and not np.array_equal(trees, ensemble.groups):
+        raise InvalidParameterError(
+            "first_tree must be the groups of the ensemble where trees are summed, because no part of a group predicts "
+            f"the target by itself: {ensemble.groups}, got {trees}"
         )
     return trees

@@ -6,7 +6,7 @@ A file holds arrays and a JSON string under one checksum (see `_container`). The
     library     the version of neuralforest that wrote the file, for information
     kind        "network", "regressor" or "classifier"
     model       the model, as `_network` or `_estimator` describe it
-    table       the columns that the model was fitted on, as `_table` describes them, or null
+    table       null, or the name of the target, and names and categories of the columns that the model was fitted on
 
 All of it is checked before it is used: dtypes, shapes, ranges of indices, the structure of trees, finite weights;
 unknown entries are refused. Memory stays within a small multiple of the size of the file.
@@ -19,6 +19,7 @@ estimator needs no new format: where a file lacks it, it has its default.
 
 import json
 import os
+from itertools import pairwise
 from typing import Any
 
 from neuralforest.exceptions import ModelFileError
@@ -27,9 +28,8 @@ from neuralforest.persistence import _container
 from neuralforest.persistence._estimator import ESTIMATORS, restore_estimator, store_estimator
 from neuralforest.persistence._fields import ArrayFields, Arrays, Fields
 from neuralforest.persistence._network import restore_network, store_network
-from neuralforest.persistence._table import restore_table, store_table
 from neuralforest.persistence.old_formats import FORMAT, upgrade
-from neuralforest.tables import TableModel
+from neuralforest.tables import Column, TableModel
 
 __all__ = ["FORMAT", "load", "save"]
 
@@ -118,21 +118,40 @@ def _describe(model: Any) -> tuple[Arrays, dict[str, Any]]:
         "library": __version__,
         "kind": kinds[type(inner)],
         "model": store(inner, arrays),
-        "table": store_table(model) if type(model) is TableModel else None,
+        "table": _store_table(model) if type(model) is TableModel else None,
     }
+
+
+def _store_table(model: TableModel) -> dict[str, Any]:
+    def store(column: Column) -> dict[str, Any]:
+        return {"name": column.name, "categories": None if column.categories is None else list(column.categories)}
+
+    return {"target": model.target, "columns": list(map(store, model.columns))}
 
 
 def _restore(arrays: Arrays, description: dict[str, Any]) -> Any:
     fields, left = Fields(description, "the model"), ArrayFields(arrays)
     fields.count("format")
     fields.take("library", str)
-    kind = fields.choice("kind", ("network", *ESTIMATORS))
-    content = fields.inner("model")
-    if kind == "network":
-        model: Any = restore_network(content, left)
-    else:
-        model = restore_estimator(ESTIMATORS[kind], content, left)
-    table = fields.optional("table", lambda columns: restore_table(columns, model))
+    kind, content = fields.choice("kind", ("network", *ESTIMATORS)), fields.inner("model")
+    is_network = kind == "network"
+    model = restore_network(content, left) if is_network else restore_estimator(ESTIMATORS[kind], content, left)
+    table = fields.optional("table", lambda table: _restore_table(table, model))
     fields.close()
     left.close()
     return model if table is None else table
+
+
+def _restore_table(fields: Fields, model: Any) -> TableModel:
+    target, columns = fields.take("target", str, type(None)), []
+    for entry in fields.take("columns", list):
+        column = Fields(entry, "a column")
+        columns.append(Column(column.take("name", str), column.strings("categories")))
+        column.close()
+        if any(a >= b for a, b in pairwise(columns[-1].categories or ())):
+            raise ModelFileError("the categories of a column must be in alphabetical order")
+    fields.close()
+    n_features = getattr(model, "network_", model).n_features
+    if len(columns) != n_features or len({column.name for column in columns}) != n_features:
+        raise ModelFileError(f"a table must have {n_features} columns of different names")
+    return TableModel(tuple(columns), target, model)

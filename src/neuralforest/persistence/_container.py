@@ -17,16 +17,14 @@ import json
 import math
 import os
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from neuralforest._atomic import write_atomically
 from neuralforest.exceptions import ModelFileError
-
-Arrays = dict[str, NDArray[Any]]
+from neuralforest.persistence._fields import Arrays
 
 _START = b'{"__metadata__":{"sha256":"'
 _CHECKSUM = slice(8 + len(_START), 8 + len(_START) + 64)
@@ -36,31 +34,22 @@ MAX_HEADER = 16 * 2**20
 """Bytes. Parsed JSON takes many times its size in memory, and 100,000 column names need less than this."""
 MAX_ARRAYS = 128
 
-_DTYPES = {
-    "BOOL": np.dtype("bool"),
-    "I8": np.dtype("<i1"),
-    "I16": np.dtype("<i2"),
-    "I32": np.dtype("<i4"),
-    "I64": np.dtype("<i8"),
-    "U8": np.dtype("<u1"),
-    "U16": np.dtype("<u2"),
-    "U32": np.dtype("<u4"),
-    "U64": np.dtype("<u8"),
-    "F16": np.dtype("<f2"),
-    "F32": np.dtype("<f4"),
-    "F64": np.dtype("<f8"),
+_DTYPES = {"BOOL": np.dtype("bool")} | {
+    f"{kind}{8 * n_bytes}": np.dtype(f"<{kind.lower()}{n_bytes}")
+    for kind, sizes in {"I": (1, 2, 4, 8), "U": (1, 2, 4, 8), "F": (2, 4, 8)}.items()
+    for n_bytes in sizes
 }
 _NAMES = {dtype: name for name, dtype in _DTYPES.items()}
 
 
-def write(path: str | os.PathLike[str], arrays: Mapping[str, NDArray[Any]], text: str) -> None:
+def write(path: str | os.PathLike[str], arrays: Arrays, text: str) -> None:
     """Write a file, atomically."""
     if len(arrays) > MAX_ARRAYS:
         raise ModelFileError(f"a file may hold {MAX_ARRAYS} arrays, got {len(arrays)}: use fewer base models")
     write_atomically(path, content(arrays, text))
 
 
-def content(arrays: Mapping[str, NDArray[Any]], text: str) -> Iterator[bytes | memoryview]:
+def content(arrays: Arrays, text: str) -> Iterator[bytes | memoryview]:
     """Yield the bytes of a file in parts; the same arrays and text give the same bytes."""
     native = {name: np.ascontiguousarray(array, array.dtype.newbyteorder("<")) for name, array in arrays.items()}
     names = sorted(native, key=lambda name: (-native[name].dtype.itemsize, name))  # each is aligned
@@ -135,7 +124,12 @@ def _unpack(view: memoryview) -> tuple[Arrays, str]:
     ends = [0, *(end for _, end in ranges)]
     if ends[-1] != len(body) or any(begin != end for (begin, _), end in zip(ranges, ends[:-1], strict=True)):
         raise ModelFileError("the arrays must fill the file without gaps or overlaps")
-    arrays = {name: _array(name, body[begin:end], dtype, shape) for name, (dtype, shape, begin, end) in entries.items()}
+    arrays = {}
+    for name, (dtype, shape, begin, end) in entries.items():
+        data = np.frombuffer(body[begin:end], dtype)
+        if dtype == np.bool_ and (data.view(np.uint8) > 1).any():
+            raise ModelFileError(f"array {name!r} is boolean and must hold 0 and 1 only")
+        arrays[name] = data.astype(dtype.newbyteorder("=")).reshape(shape)  # a copy: aligned and writable
     return arrays, metadata["neuralforest"]
 
 
@@ -155,19 +149,11 @@ def _entry(name: str, entry: Any, n_bytes: int) -> tuple[np.dtype[Any], tuple[in
     return dtype, tuple(shape), begin, end
 
 
-def _array(name: str, data: memoryview, dtype: np.dtype[Any], shape: tuple[int, ...]) -> NDArray[Any]:
-    if dtype == np.bool_ and (np.frombuffer(data, np.uint8) > 1).any():
-        raise ModelFileError(f"array {name!r} is boolean and must hold 0 and 1 only")
-    return np.frombuffer(data, dtype).astype(dtype.newbyteorder("=")).reshape(shape)  # a copy: aligned and writable
-
-
 def parse_json(data: bytes | str) -> dict[str, Any]:
     """Return a JSON object; infinities, repeated names and excessive nesting are refused."""
     try:
         text = data if isinstance(data, str) else data.decode()
-        value = json.loads(
-            text, object_pairs_hook=_without_repetition, parse_constant=_refuse_number, parse_float=_finite
-        )
+        value = json.loads(text, object_pairs_hook=_without_repetition, parse_constant=_finite, parse_float=_finite)
     except (ValueError, RecursionError) as error:
         raise ModelFileError(f"its header is not plain JSON ({str(error)[:200]})") from error
     if type(value) is not dict:
@@ -182,10 +168,8 @@ def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return value
 
 
-def _refuse_number(name: str) -> float:
-    raise ValueError(f"{name[:20]} is not a number")
-
-
 def _finite(text: str) -> float:
     number = float(text)
-    return number if math.isfinite(number) else _refuse_number(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{text[:20]} is not a number")
+    return number

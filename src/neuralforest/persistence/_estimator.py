@@ -1,22 +1,28 @@
 """An estimator as arrays and JSON, and back: its parameters where a file can hold them, and its fitted state."""
 
+from contextlib import suppress
 from dataclasses import fields as fields_of
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
+from neuralforest.ensemble import TreeEnsemble
 from neuralforest.estimators import NeuralForestClassifier, NeuralForestRegressor, forests
 from neuralforest.estimators._base import NeuralForest
 from neuralforest.exceptions import ModelFileError
 from neuralforest.network import ForestNetwork
 from neuralforest.persistence._fields import ArrayFields, Arrays, Fields
 from neuralforest.persistence._network import restore_network, store_network
-from neuralforest.persistence._plain import NotPlainError, from_json, restore_labels, store_labels, to_json
+from neuralforest.persistence._plain import from_json, restore_labels, store_labels, to_json
 from neuralforest.persistence.stored_forest import MAX_DRAWS, Bags, StoredForest
 from neuralforest.selection.intervals import Residuals
 from neuralforest.training import History
+
+ESTIMATORS: dict[str, type[NeuralForest]] = {"regressor": NeuralForestRegressor, "classifier": NeuralForestClassifier}
+"""The kinds of estimators, as a file names them; it names no class."""
 
 _NOT_STORED = ("forest", "callback", "checkpoint")
 
@@ -52,24 +58,20 @@ def _plain_parameters(estimator: NeuralForest) -> dict[str, Any]:
     plain = {}
     for name, value in estimator.get_params(deep=False).items():
         if name not in _NOT_STORED:
-            try:
+            with suppress(ModelFileError):  # a RandomState: its default, None, is random as well
                 plain[name] = to_json(value)
-            except NotPlainError:  # a RandomState: its default, None, is random as well
-                continue
     return plain
 
 
 def _store_forest(estimator: NeuralForest, arrays: Arrays) -> dict[str, Any]:
-    forest = estimator.forest_
-    n_rows = forests.n_rows_seen(forest)
-    bags = None
+    forest, tags = estimator.forest_, get_tags(estimator)
+    n_rows, bags = forests.n_rows_seen(forest), None
     if estimator.training == "independent" and n_rows is not None and forests.has_out_of_bag_rows(forest):
-        bags = _bags_of(forest, n_rows)
+        seeds = [getattr(tree, "random_state", None) for tree in getattr(forest, "estimators_", [])]
+        is_stored = isinstance(forest, StoredForest)
+        bags = forest._bags if is_stored else Bags.of(forest.estimators_samples_, seeds, n_rows)
     if bags is not None:
-        stored = bags.counts if bags.seeds is None else bags.seeds
-        assert stored is not None
-        arrays["forest.bags"] = stored
-    tags = get_tags(estimator)
+        arrays["forest.bags"] = bags.drawn
     return {
         "given": estimator.forest is not None,
         "n_rows": None if n_rows is None else int(n_rows),
@@ -81,20 +83,13 @@ def _store_forest(estimator: NeuralForest, arrays: Arrays) -> dict[str, Any]:
     }
 
 
-def _bags_of(forest: Any, n_rows: int) -> Bags | None:
-    if isinstance(forest, StoredForest):
-        return forest._bags
-    seeds = [getattr(tree, "random_state", None) for tree in getattr(forest, "estimators_", [])]
-    return Bags.of(forest.estimators_samples_, seeds, n_rows)
-
-
 def restore_estimator(kind: type[NeuralForest], fields: Fields, arrays: ArrayFields) -> NeuralForest:
     """Return the estimator that `store_estimator` was given."""
     network = restore_network(fields.inner("network"), arrays)
     if network.soft is None or (network.classes is not None) != kind._classifier:
         raise ModelFileError("an estimator must have a soft network for its own task")
     estimator = kind(**_restore_parameters(kind, fields.take("parameters", dict)))
-    given, forest = _restore_forest(fields.inner("forest"), arrays, network)
+    given, forest = _restore_forest(fields.inner("forest"), arrays, network.ensemble)
     estimator.forest, estimator.forest_ = forest if given else None, forest
     estimator.network_, estimator.n_features_in_ = network, network.ensemble.n_features
     names = fields.strings("feature_names")
@@ -109,7 +104,7 @@ def restore_estimator(kind: type[NeuralForest], fields: Fields, arrays: ArrayFie
         _restore_regression(estimator, arrays, network.ensemble.n_outputs)
     estimator._split_seed, estimator._of_base_models = fields.count("split_seed", 0), None
     fields.close()
-    contrast = arrays.finite("fit.contrast", np.float64, (2,), positive=True).tolist()
+    contrast = arrays.finite("fit.contrast", (2,), positive=True).tolist()
     losses = arrays.take("fit.losses", np.float64, (2,))
     if np.isnan(losses).any():
         raise ModelFileError("array 'fit.losses' must not hold NaN")
@@ -131,10 +126,10 @@ def _restore_parameters(kind: type[NeuralForest], values: dict[str, Any]) -> dic
     return parameters
 
 
-def _restore_forest(fields: Fields, arrays: ArrayFields, network: ForestNetwork) -> tuple[bool, StoredForest]:
-    given = fields.take("given", bool)
+def _restore_forest(fields: Fields, arrays: ArrayFields, e: TreeEnsemble) -> tuple[bool, StoredForest]:
+    given, draws_by_weight = fields.take("given", bool), fields.take("draws_by_weight", bool)
     n_rows, n_drawn = fields.take("n_rows", int, type(None)), fields.take("n_drawn", int, type(None))
-    accepts = {name: fields.take(name, bool) for name in ("draws_by_weight", "allow_nan", "sparse", "multi_output")}
+    accepts = fields.take("allow_nan", bool), fields.take("sparse", bool), fields.take("multi_output", bool)
     fields.close()
     bags = None
     if n_drawn is not None:
@@ -142,17 +137,16 @@ def _restore_forest(fields: Fields, arrays: ArrayFields, network: ForestNetwork)
             raise ModelFileError(
                 f"a bootstrap sample must be of at least one row, and at most {MAX_DRAWS} times the number of rows"
             )
-        bags = _restore_bags(arrays.any("forest.bags"), network.ensemble.n_trees, n_rows, n_drawn)
-    return given, StoredForest.of(network.ensemble, bags, n_rows, **accepts)
+        bags = Bags(_check_bags(arrays.any("forest.bags"), e.n_trees, n_rows, n_drawn), n_rows, n_drawn)
+    return given, StoredForest.of(e, bags, n_rows, draws_by_weight, accepts)
 
 
-def _restore_bags(stored: Any, n_trees: int, n_rows: int, n_drawn: int) -> Bags:
-    if stored.dtype == np.int64 and stored.shape == (n_trees,) and ((stored >= 0) & (stored < 2**32)).all():
-        return Bags(stored, None, n_rows, n_drawn)
-    is_counts = stored.dtype in (np.uint8, np.uint16, np.uint32) and stored.shape == (n_trees, n_rows)
-    if not is_counts or stored.sum(axis=1, dtype=np.uint64).max() > n_drawn:
+def _check_bags(drawn: NDArray[Any], n_trees: int, n_rows: int, n_drawn: int) -> NDArray[Any]:
+    is_seeds = drawn.dtype == np.int64 and drawn.shape == (n_trees,) and ((drawn >= 0) & (drawn < 2**32)).all()
+    is_counts = drawn.dtype in (np.uint8, np.uint16, np.uint32) and drawn.shape == (n_trees, n_rows)
+    if not is_seeds and not (is_counts and drawn.sum(axis=1, dtype=np.uint64).max() <= n_drawn):
         raise ModelFileError("array 'forest.bags' must hold a seed for each tree, or how often each tree drew each row")
-    return Bags(None, stored, n_rows, n_drawn)
+    return drawn
 
 
 def _check_labels(labels: Any, network: ForestNetwork) -> Any:
@@ -168,18 +162,18 @@ def _check_labels(labels: Any, network: ForestNetwork) -> Any:
 
 def _restore_regression(estimator: NeuralForest, arrays: ArrayFields, n_outputs: int) -> None:
     constant = arrays.take("fit.constant", np.float64, (n_outputs,))
-    relative = arrays.finite("residuals.relative", np.float64, (None, n_outputs))
+    relative = arrays.finite("residuals.relative", (None, n_outputs))
     if np.isinf(constant).any() or not len(relative) or (np.diff(relative, axis=0) < 0).any():
         raise ModelFileError("constants must not be infinite, and residuals must be sorted, at least one of them")
-    prior = float(arrays.finite("residuals.prior", np.float64, (1,))[0])
+    prior = float(arrays.finite("residuals.prior", (1,))[0])
     if prior < 0:
         raise ModelFileError(f"array 'residuals.prior' must not be negative, got {prior:g}")
-    floor = arrays.finite("residuals.floor", np.float64, (n_outputs,), positive=True)
+    floor = arrays.finite("residuals.floor", (n_outputs,), positive=True)
     estimator._constant, estimator._residuals = constant, Residuals(relative, floor, prior)
 
 
 def _restore_history(arrays: ArrayFields, n_subnetworks: int) -> History:
-    seconds = arrays.finite("history.seconds", np.float64, (None,))
+    seconds = arrays.finite("history.seconds", (None,))
     epochs = len(seconds)
     history = History(
         training_loss=arrays.take("history.training_loss", np.float64, (epochs, n_subnetworks)),
@@ -191,7 +185,3 @@ def _restore_history(arrays: ArrayFields, n_subnetworks: int) -> History:
     if ((history.best_epoch < -1) | (history.best_epoch > epochs)).any():
         raise ModelFileError(f"best epochs must be from -1 to {epochs}")
     return history
-
-
-ESTIMATORS: dict[str, type[NeuralForest]] = {"regressor": NeuralForestRegressor, "classifier": NeuralForestClassifier}
-"""The kinds of estimators, as a file names them; it names no class."""

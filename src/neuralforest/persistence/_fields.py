@@ -37,6 +37,10 @@ class Fields:
             raise ModelFileError(f"{name!r} of {self._where} must be one of {', '.join(allowed)}, got {value!r:.80}")
         return value
 
+    def choices(self, allowed: dict[str, tuple[str, ...]]) -> dict[str, Any]:
+        """Return entries that are each one of some strings."""
+        return {name: self.choice(name, strings) for name, strings in allowed.items()}
+
     def count(self, name: str, least: int = 1, most: int = 2**31 - 1) -> int:
         """Return an entry that is an integer in a range."""
         value = self.take(name, int)
@@ -44,12 +48,12 @@ class Fields:
             raise ModelFileError(f"{name!r} of {self._where} must be from {least} to {most}, got {value!r:.20}")
         return int(value)
 
-    def strings(self, name: str) -> list[str] | None:
+    def strings(self, name: str) -> tuple[str, ...] | None:
         """Return an entry that is a list of strings, or null."""
         values = self.take(name, list, type(None))
         if values is not None and not all(type(value) is str for value in values):
             raise ModelFileError(f"{name!r} of {self._where} must be a list of strings")
-        return values
+        return None if values is None else tuple(values)
 
     def inner(self, name: str) -> "Fields":
         return Fields(self.take(name, dict), f"{name!r} of {self._where}")
@@ -79,9 +83,7 @@ class ArrayFields:
     def take(self, name: str, dtype: Any, shape: tuple[int | None, ...]) -> NDArray[Any]:
         """Return an array of this dtype and shape; None stands for any length."""
         array = self.any(name)
-        fits = array.ndim == len(shape) and all(
-            want in (None, got) for want, got in zip(shape, array.shape, strict=True)
-        )
+        fits = len(shape) == array.ndim and all(map(lambda want, got: want in (None, got), shape, array.shape))
         if array.dtype != dtype or not fits:
             sizes = ", ".join("any" if size is None else str(size) for size in shape)
             raise ModelFileError(
@@ -89,7 +91,9 @@ class ArrayFields:
             )
         return array
 
-    def finite(self, name: str, dtype: Any, shape: tuple[int | None, ...], positive: bool = False) -> NDArray[Any]:
+    def finite(
+        self, name: str, shape: tuple[int | None, ...], dtype: Any = np.float64, positive: bool = False
+    ) -> NDArray[Any]:
         """Return an array of finite numbers."""
         array = self.take(name, dtype, shape)
         if not np.isfinite(array).all() or (positive and not (array > 0).all()):

@@ -13,18 +13,8 @@ _NOT_FINITE = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 _LARGEST_CHARACTER = 0x10FFFF
 
 
-class NotPlainError(TypeError):
-    """A value that a file cannot hold."""
-
-
 def to_json(value: Any, depth: int = 8) -> Any:
-    """Return a value as JSON for `from_json`; arrays and NumPy scalars become lists and Python numbers.
-
-    Examples
-    --------
-    >>> to_json({"contrast": (3.0, 1)})
-    {'dict': [['contrast', {'tuple': [3.0, 1]}]]}
-    """
+    """Return a value as JSON for `from_json`; arrays and NumPy scalars become lists and Python numbers."""
     if isinstance(value, (np.generic, np.ndarray)) and value.dtype.kind in "biufU":
         value = value.tolist()
     if value is None or type(value) in (bool, int, str):
@@ -37,7 +27,7 @@ def to_json(value: Any, depth: int = 8) -> Any:
         return {"tuple": [to_json(item, depth - 1) for item in value]}
     if type(value) is dict and depth:
         return {"dict": [[to_json(key, 0), to_json(item, depth - 1)] for key, item in value.items()]}
-    raise NotPlainError(type(value).__name__)
+    raise ModelFileError(f"a file cannot hold {type(value).__name__}")
 
 
 def from_json(value: Any, depth: int = 8) -> Any:

@@ -7,7 +7,7 @@ uses, and raises ModelFileError where that is not as expected: a file may hold a
 
 To change the format:
 
-1. Change what `_network`, `_estimator`, `_plain` or `_table` store and restore.
+1. Change what `_network`, `_estimator`, `_plain` or the functions of `__init__` store and restore.
 2. Append a step to `_STEPS`; its docstring says what is new. `FORMAT` rises by one with it.
 3. Write files of the new format with `python tests/models/make_models.py` and never change them again:
    `tests/persistence/test_old_formats.py` loads the files of every format.

@@ -24,15 +24,13 @@ class Bags:
 
     Parameters
     ----------
-    seeds : int64 array (trees,), optional
-        A tree's rows are ``RandomState(seed).randint(0, n_rows, n_drawn)``, a stream that NumPy keeps unchanged.
-    counts : unsigned array (trees, rows), optional
-        Instead of seeds.
+    drawn : int64 array (trees,), or unsigned array (trees, rows)
+        Seeds: a tree's rows are ``RandomState(seed).randint(0, n_rows, n_drawn)``, a stream that NumPy keeps unchanged.
+        Or how often each tree drew each row.
     n_rows, n_drawn : int
     """
 
-    seeds: NDArray[np.int64] | None
-    counts: NDArray[np.unsignedinteger] | None
+    drawn: NDArray[np.integer]
     n_rows: int
     n_drawn: int
 
@@ -43,28 +41,18 @@ class Bags:
         if not 0 < n_drawn <= MAX_DRAWS * n_rows:
             return None
         if len(seeds) == len(samples) and all(isinstance(s, int | np.integer) and 0 <= s < 2**32 for s in seeds):
-            bags = cls(np.array(seeds, np.int64), None, n_rows, n_drawn)
+            bags = cls(np.array(seeds, np.int64), n_rows, n_drawn)
             if all(map(np.array_equal, samples, bags.samples)):
                 return bags
         counts = np.stack([np.bincount(rows, minlength=n_rows) for rows in samples])
-        return cls(None, counts.astype(np.min_scalar_type(counts.max())), n_rows, n_drawn)
+        return cls(counts.astype(np.min_scalar_type(counts.max())), n_rows, n_drawn)
 
     @property
     def samples(self) -> list[NDArray[np.int64]]:
         """The rows of each tree, repeated as often as they were drawn."""
-        if self.seeds is not None:
-            draws = (np.random.RandomState(seed) for seed in self.seeds.tolist())
-            return [draw.randint(0, self.n_rows, self.n_drawn) for draw in draws]
-        assert self.counts is not None
-        return [np.repeat(np.arange(self.n_rows), count) for count in self.counts]
-
-
-def _has_classes(forest: "StoredForest") -> bool:
-    return forest.ensemble_ is not None and forest.ensemble_.classes is not None
-
-
-def _has_scores(forest: "StoredForest") -> bool:
-    return forest.ensemble_ is not None and _has_classes(forest) and forest.ensemble_.link != "identity"
+        if self.drawn.ndim == 2:
+            return [np.repeat(np.arange(self.n_rows), count) for count in self.drawn]
+        return [np.random.RandomState(seed).randint(0, self.n_rows, self.n_drawn) for seed in self.drawn.tolist()]
 
 
 class StoredForest(BaseEstimator):
@@ -85,6 +73,8 @@ class StoredForest(BaseEstimator):
     """
 
     ensemble_: TreeEnsemble | None = None
+    _bags: Bags | None = None
+    _accepts = (True, True, True)
 
     def __init__(self, bootstrap: bool = False) -> None:
         self.bootstrap = bootstrap
@@ -95,35 +85,29 @@ class StoredForest(BaseEstimator):
         ensemble: TreeEnsemble,
         bags: Bags | None,
         n_rows: int | None,
-        *,
         draws_by_weight: bool,
-        allow_nan: bool,
-        sparse: bool,
-        multi_output: bool,
+        accepts: tuple[bool, bool, bool],
     ) -> "StoredForest":
         """Return the forest of these trees.
 
-        Parameters
-        ----------
-        ensemble : TreeEnsemble
-        bags : Bags, optional
-            The bootstrap samples, if any.
-        n_rows : int, optional
-            Number of training rows, if known.
-        draws_by_weight : bool
-            Whether rows were drawn with their sample weights as probabilities.
-        allow_nan, sparse, multi_output : bool
-            The input tags of the forest.
+        `n_rows` is the number of training rows, if known; with `draws_by_weight`, they were drawn with their sample
+        weights as probabilities; `accepts` says whether NaN, sparse matrices and several targets are accepted.
         """
         forest = cls(bootstrap=bags is not None)
         forest.ensemble_ = ensemble
         forest.n_features_in_ = ensemble.n_features
         if ensemble.classes is not None:
             forest.classes_ = np.array(ensemble.classes)
-        forest._bags, forest._accepts = bags, (allow_nan, sparse, multi_output)
+        forest._bags, forest._accepts = bags, accepts
         forest._n_samples = n_rows  # this and the next are private attributes of scikit-learn's forests
         forest._sample_weight = True if draws_by_weight else None
         return forest
+
+    def _has_classes(self) -> bool:
+        return hasattr(self, "classes_")
+
+    def _has_scores(self) -> bool:
+        return self._has_classes() and self.network_.link != "identity"
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "StoredForest":
         """Refuse: a model file does not hold the class and the parameters of the forest."""
@@ -135,7 +119,7 @@ class StoredForest(BaseEstimator):
     @property
     def estimators_samples_(self) -> list[NDArray[np.int64]]:
         """The training rows of each tree."""
-        if getattr(self, "_bags", None) is None:
+        if self._bags is None:
             raise AttributeError("this forest has no bootstrap samples, or they are not known")
         return self._bags.samples
 
@@ -156,7 +140,7 @@ class StoredForest(BaseEstimator):
 
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Return R2 for a regressor, accuracy for a classifier."""
-        measure = accuracy_score if _has_classes(self) else r2_score
+        measure = accuracy_score if self._has_classes() else r2_score
         return float(measure(y, self.predict(X), sample_weight=sample_weight))
 
     @available_if(_has_classes)  # type: ignore[untyped-decorator]
@@ -179,8 +163,6 @@ class StoredForest(BaseEstimator):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        allow_nan, sparse, multi_output = getattr(self, "_accepts", (True, True, True))
-        tags.input_tags.allow_nan, tags.input_tags.sparse = allow_nan, sparse
-        tags.target_tags.multi_output = multi_output
-        tags.estimator_type = "classifier" if _has_classes(self) else "regressor"
+        tags.input_tags.allow_nan, tags.input_tags.sparse, tags.target_tags.multi_output = self._accepts
+        tags.estimator_type = "classifier" if self._has_classes() else "regressor"
         return tags

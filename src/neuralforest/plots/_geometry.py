@@ -11,9 +11,6 @@ from numpy.typing import NDArray
 
 Size = tuple[float, float]  # width, height
 
-_TREE_GAPS = (0.45, 0.1)  # between the boxes of a tree, horizontal and vertical
-_NETWORK_GAPS = (1.3, 0.12)  # between columns, and the minimum between units
-
 
 @dataclass(frozen=True, eq=False)
 class Nodes:
@@ -71,9 +68,8 @@ class TreeLayout:
     size: Size
 
 
-def tree_layout(nodes: Nodes, split_size: Size, end_size: Size, max_depth: int) -> TreeLayout:
-    """Place the boxes of a tree, given the sizes of splits and of ends; nodes at `max_depth` are ends."""
-    gaps = _TREE_GAPS
+def tree_layout(nodes: Nodes, split_size: Size, end_size: Size, max_depth: int, gaps: Size = (0.45, 0.1)) -> TreeLayout:
+    """Place the boxes of a tree, with gaps between columns and between boxes; nodes at `max_depth` are ends."""
     shown = np.flatnonzero(nodes.depth <= max_depth)
     depth = nodes.depth[shown]
     is_end = nodes.is_leaf[shown] | (depth == max_depth)
@@ -105,9 +101,8 @@ class NetworkLayout:
     size: Size
 
 
-def network_layout(counts: Sequence[int], sizes: Sequence[Size]) -> NetworkLayout:
+def network_layout(counts: Sequence[int], sizes: Sequence[Size], gaps: Size = (1.3, 0.12)) -> NetworkLayout:
     """Place the units of each layer in a column, in order, spread over the height of the longest."""
-    gaps = _NETWORK_GAPS
     height = max(n * (size[1] + gaps[1]) for n, size in zip(counts, sizes, strict=True))
     widths = np.array([size[0] for size in sizes])
     left = np.concatenate([[0.0], np.cumsum(widths + gaps[0])])

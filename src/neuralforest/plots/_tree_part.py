@@ -1,7 +1,7 @@
 """The part of one tree's network that is drawn: units, connections and labels. Does not use matplotlib."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,13 +30,7 @@ class TreePart:
     """
 
     def __init__(
-        self,
-        network: ForestNetwork,
-        tree: int,
-        row: NDArray[np.floating] | None,
-        max_leaves: int,
-        max_inputs: int,
-        weakest: float,
+        self, network: ForestNetwork, tree: int, row: Any, max_leaves: int, max_inputs: int, weakest: float
     ) -> None:
         e, soft = network.ensemble, network.soft
         own = slice(e.first_split[tree], e.first_split[tree + 1])

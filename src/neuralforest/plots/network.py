@@ -102,8 +102,7 @@ class NetworkDisplay:
         row : array-like (features,), optional
             A row whose path is highlighted.
         target : optional
-            A class, by its label, or one of several outputs, by its number; default the last class or the first
-            output.
+            A class by its label, or an output by its number; default the last class or the first output.
         max_leaves, max_inputs : int
             Of a larger tree the leaves with the most training rows are drawn, with the splits above them; of more
             features those with the largest weights.
@@ -168,7 +167,7 @@ class NetworkDisplay:
 
     @property
     def _on_path(self) -> list[NDArray[np.bool_]]:
-        """Whether each unit of the four columns is on the path of the row; input and output have no part in it."""
+        """Whether each unit of the four columns is on the path of the row; inputs and output always count as on it."""
         splits, leaves = np.isin(self.splits, [] if self.path is None else self.path), self.leaves == self.leaf
         return [np.ones(len(self.inputs), np.bool_), splits, leaves, np.ones(1, np.bool_)]
 

@@ -88,8 +88,7 @@ class SurfaceDisplay:
         features : pair of ints or names, optional
             Default: the two most important ones of the model.
         target : optional
-            A class, by its label, or one of several outputs, by its number; default the last class or the first
-            output.
+            A class by its label, or an output by its number; default the last class or the first output.
         grid : int
             Number of values of each feature.
         feature_names : sequence of str, optional
@@ -108,12 +107,9 @@ class SurfaceDisplay:
         points = np.tile(arguments.medians_and_deviations(rows)[0], (grid * grid, 1))
         points[:, first], points[:, second] = np.tile(x, grid), np.repeat(y, grid)
         shown = rows[np.unique(np.linspace(0, len(rows) - 1, _DOTS).astype(int))][:, two]
-        forest, model = (
-            (each.predict(points) if network.classes is None else each.predict_proba(points))
-            .reshape(len(points), -1)[:, column]
-            .reshape(grid, grid)
-            for each in (arguments.forest_of(network), network)
-        )
+        both = arguments.forest_of(network), network
+        predictions = [each.predict(points) if each.classes is None else each.predict_proba(points) for each in both]
+        forest, model = (values.reshape(grid, grid, -1)[:, :, column] for values in predictions)
         display = cls(x, y, forest, model, (names[first], names[second]), shown, label)
         return display.plot(ax) if draw else display
 

@@ -107,8 +107,12 @@ class TrainingDisplay:
             who = "subnetworks" if self.independent else "network"
             self._curve("validation", self.validation, f"{who}, validation", "-")
             self._curve("training", self.training, f"{who}, training", "--")
-            self._forest_lines()
-            self._mark_best()
+            self._draw_levels()
+            if not self.independent and (self.best_epoch >= 0).any():
+                epoch = int(self.best_epoch[0])
+                loss = self.validation[epoch, 0]
+                label = f"selected epoch {epoch}: {number(loss)}"
+                ax.plot([epoch], [loss], "o", color=style.MODEL, markersize=7, label=label, clip_on=False)
             ax.set_xlabel("epoch (0: before training)")
             ax.set_ylabel(self.label)
             ax.xaxis.get_major_locator().set_params(integer=True)
@@ -126,32 +130,24 @@ class TrainingDisplay:
         (line,) = self.ax_.plot(epochs, losses.mean(axis=1), linestyle, color=style.MODEL, label=label)
         self.lines_[name] = line
 
-    def _forest_lines(self) -> None:
+    def _draw_levels(self) -> None:
         """Draw the losses that are constant over the epochs."""
+        forest, model = self.whole
+        levels = [("forest", forest, "forest, validation:", style.FOREST, "-")]
         if self.independent:
-            self._level("forest", float(self.forest.mean()), "trees, validation: mean", style.FOREST, "-")
-            self._level("whole forest", self.whole[0], "whole forest, validation", style.FOREST, ":")
-            self._level("whole model", self.whole[1], "whole model, validation", style.MODEL, ":")
-        else:
-            self._level("forest", self.whole[0], "forest, validation", style.FOREST, "-")
-
-    def _level(self, name: str, loss: float, label: str, color: str, linestyle: str) -> None:
-        if not np.isfinite(loss):
-            return
-        curves = np.concatenate([self.training[1:].mean(axis=1), self.validation.mean(axis=1)])
-        far = loss > _FAR * np.nanmax(curves)
-        ends = [np.nan, np.nan] if far else [loss, loss]
-        label += f"{'' if label.endswith('mean') else ':'} {number(loss)}" + (" (above the axes)" if far else "")
-        options = {"color": color, "linestyle": linestyle, "linewidth": 2.2 if linestyle == ":" else 1.5}
-        (self.lines_[name],) = self.ax_.plot([0, len(self.validation) - 1], ends, label=label, **options)
-
-    def _mark_best(self) -> None:
-        if self.independent or not len(self.best_epoch) or self.best_epoch[0] < 0:
-            return
-        epoch = int(self.best_epoch[0])
-        loss = self.validation[epoch, 0]
-        label = f"selected epoch {epoch}: {number(loss)}"
-        self.ax_.plot([epoch], [loss], "o", color=style.MODEL, markersize=7, label=label, clip_on=False)
+            levels = [
+                ("forest", float(self.forest.mean()), "trees, validation: mean", style.FOREST, "-"),
+                ("whole forest", forest, "whole forest, validation:", style.FOREST, ":"),
+                ("whole model", model, "whole model, validation:", style.MODEL, ":"),
+            ]
+        for name, loss, label, color, linestyle in levels:
+            if np.isfinite(loss):
+                curves = np.concatenate([self.training[1:].mean(axis=1), self.validation.mean(axis=1)])
+                far = loss > _FAR * np.nanmax(curves)
+                ends = [np.nan, np.nan] if far else [loss, loss]
+                label = f"{label} {number(loss)}" + (" (above the axes)" if far else "")
+                options = {"color": color, "linestyle": linestyle, "linewidth": 2.2 if linestyle == ":" else 1.5}
+                (self.lines_[name],) = self.ax_.plot([0, len(self.validation) - 1], ends, label=label, **options)
 
 
 def _filled(losses: NDArray[np.float64]) -> NDArray[np.float64]:

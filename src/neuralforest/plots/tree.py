@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from neuralforest.exceptions import InvalidParameterError
 from neuralforest.plots import arguments, style
 from neuralforest.plots._geometry import Nodes, Size, TreeLayout, tree_layout, tree_nodes
-from neuralforest.plots._tree_change import TreeChange, tree_change
+from neuralforest.plots._tree_layers import TreeChange, tree_change
 from neuralforest.plots.text import number, short
 
 _HEADER, _ENTRY = 0.45, 0.45  # inches: above the tree, and for an entry of the legend besides its text
@@ -93,8 +93,7 @@ class TreeDisplay:
         tree : int
             Number of the tree in the forest.
         target : optional
-            A class, by its label, or one of several outputs, by its number; default the last class or the first
-            output.
+            A class by its label, or an output by its number; default the last class or the first output.
         max_depth : int
             Deeper nodes are not drawn.
         feature_names : sequence of str, optional

@@ -9,8 +9,7 @@ from numpy.typing import ArrayLike
 
 from neuralforest.plots import arguments
 from neuralforest.report._page import page
-from neuralforest.report._scores import check_y
-from neuralforest.report._sections import sections
+from neuralforest.report._sections import check_y, sections
 
 __all__ = ["write_report"]
 

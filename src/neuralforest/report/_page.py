@@ -105,10 +105,7 @@ def drawing(display: Any, name: str, description: str) -> str:
 
 
 def _inline_svg(figure: Any, name: str, description: str) -> str:
-    """Return a figure as an `svg` element, its text as text, its identifiers with a prefix that is unique in the page.
-
-    The description is for screen readers.
-    """
+    """Return a figure as an `svg` element: text stays text, and identifiers begin with `name`."""
     buffer = io.StringIO()
     settings = {"svg.fonttype": "none", "svg.hashsalt": name}
     nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))

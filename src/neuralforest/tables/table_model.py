@@ -56,9 +56,14 @@ class TableModel:
         estimator.fit(model.encode(table), y)
         return model
 
+    @property
+    def column_names(self) -> list[str]:
+        """The names of the columns, in the order of the model's features."""
+        return [column.name for column in self.columns]
+
     def encode(self, table: "pandas.DataFrame") -> NDArray[np.float64]:
         """Return a table as the model takes it, (rows, columns); other columns are ignored."""
-        lacking = [column.name for column in self.columns if column.name not in table.columns]
+        lacking = [name for name in self.column_names if name not in table.columns]
         if lacking:
             raise TableError(
                 f"the table must have the {len(self.columns)} columns that the model was fitted on, and lacks "
