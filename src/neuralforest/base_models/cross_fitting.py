@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from neuralforest._statistics import center_and_spread
+from neuralforest.ensemble import CategoryOrder
 from neuralforest.network import BaseModel
 from neuralforest.selection import Candidate, OutOfSamplePredictions
 from neuralforest.training import TrainingData
@@ -30,6 +31,20 @@ class Task(NamedTuple):
     n_rows: int  # rows of fit(X, y)
     seed: int
     n_jobs: int | None
+    n_categories: NDArray[np.int64]  # (features,): 0 for numbers; categories are codes 0, 1, ...
+
+    def ordering_target(self) -> NDArray[np.float64]:
+        """Return what categories are ordered by, (rows,): the target, or the most frequent class."""
+        if not self.classifier:
+            return self.data.y[:, 0]
+        classes, counts = np.unique(self.target[self.training], return_counts=True)
+        return np.asarray(self.target == classes[counts.argmax()], np.float64)
+
+    def order(self, rows: NDArray[np.int64]) -> CategoryOrder | None:
+        """Return the order of the categories among some rows; None where there are only numbers."""
+        if not self.n_categories.any():
+            return None
+        return CategoryOrder.of(self.data.X[rows], self.ordering_target()[rows], self.n_categories)
 
     def standardized(self) -> tuple[NDArray[np.float64], float, float]:
         """Return the target of a regression in units of its spread, (rows,), its centre and its spread."""

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from neuralforest import _parallel
 from neuralforest._kernels.trees import extra_tree
 from neuralforest.base_models.cross_fitting import MOST_ROWS, Stages, Task
-from neuralforest.ensemble import FlatTrees, TreeEnsemble, offsets
+from neuralforest.ensemble import CategoryOrder, FlatTrees, TreeEnsemble, concatenated, offsets
 from neuralforest.network import ForestNetwork
 from neuralforest.selection import Candidate, validation_predictions
 from neuralforest.training import SubnetworkRows, TrainingData
@@ -36,19 +36,29 @@ def extra_trees(task: Task) -> Stages:
     fraction = 0.95 if n_rows > _MANY_ROWS and not task.classifier else max_samples(n_rows)
     samples = list(_samples(rows, fraction, n_trees, task.seed))
     trees: list[FlatTrees | None] = [None] * n_trees
+    orders = [task.order(sample.training) for sample in samples]
 
     def grow(number: int) -> None:
-        trees[number] = _tree(x, target, samples[number].training, max_features, task.seed + number)
+        order = orders[number]
+        own = x if order is None else np.ascontiguousarray(order.transform(task.data.X).T)
+        trees[number] = _tree(own, target, samples[number].training, max_features, task.seed + number)
 
     with _parallel.team(_parallel.effective_n_jobs(task.n_jobs)) as run:
         for first, last in ((0, _FIRST_TREES), (_FIRST_TREES, n_trees)):
             run(grow, range(first, last))
-            model = ForestNetwork(_ensemble([tree for tree in trees if tree is not None], target, task.data))
+            ensemble = _ensemble([tree for tree in trees if tree is not None], target, task.data)
+            model = ForestNetwork(_with_categories(ensemble, orders))
             validation = _validation([sample.left_out for sample in samples[:last]], task)
             predictions = validation_predictions(model, replace(task.data, validation=validation))
             stage = Candidate("extra_trees", model, predictions, is_complete=False)
             yield stage
     yield stage._replace(is_complete=True)  # all trees had to be promising, too
+
+
+def _with_categories(e: TreeEnsemble, orders: list[CategoryOrder | None]) -> TreeEnsemble:
+    """Return trees that were grown on ranks of categories, each in an order of its own, with splits by category."""
+    own = [order for order in orders[: e.n_trees] if order is not None]
+    return concatenated([order.sets_of(e[i : i + 1]) for i, order in enumerate(own)]) if own else e
 
 
 class _Sample(NamedTuple):

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from neuralforest import _parallel
 from neuralforest._kernels.trees import boosting, histogram
 from neuralforest.base_models.cross_fitting import Folds, Stages, Task
-from neuralforest.ensemble import Link, TreeEnsemble, offsets
+from neuralforest.ensemble import CategoryOrder, Link, TreeEnsemble, concatenated, offsets
 from neuralforest.network import ForestNetwork
 from neuralforest.selection import Candidate
 
@@ -36,7 +36,10 @@ def shallow_gradient_boosting(task: Task) -> Stages:
 def _boosted(task: Task, name: str, max_leaves: int, learning_rate: float, first_rounds: int) -> Stages:
     """Boost one model per fold; the first stage has rounds enough to have an effect."""
     folds = Folds.of(task)
-    binned, target = _Binned.of(folds), _Target.of(task.classifier, folds)
+    target, orders = _Target.of(task.classifier, folds), [task.order(training) for training in folds.training]
+    has_categories = orders[0] is not None  # and every fold then has bins of its own
+    binned = [_Binned.of(folds, order) for order in (orders if has_categories else orders[:1])]
+    binned = binned if has_categories else binned * len(orders)
     most = max(_FEWEST_ROUNDS, _MOST_TREES // max(1, len(target.initial_score) // 2))
     plan = boosting.BoostingPlan(
         loss=target.loss,
@@ -48,15 +51,14 @@ def _boosted(task: Task, name: str, max_leaves: int, learning_rate: float, first
         seed=task.seed,
     )
     rows = [
-        boosting.BinnedRows(
-            binned.bins, binned.n_bins, target.y, training.astype(np.uint32), left_out.astype(np.uint32)
-        )
-        for training, left_out in zip(folds.training, folds.left_out, strict=True)
+        boosting.BinnedRows(own.bins, own.n_bins, target.y, training.astype(np.uint32), left_out.astype(np.uint32))
+        for own, training, left_out in zip(binned, folds.training, folds.left_out, strict=True)
     ]
     models = [_no_trees(target.initial_score, len(target.y), most, max_leaves) for _ in rows]
 
     def stage(n_rounds: int, is_complete: bool) -> Candidate:
-        ensembles = [_ensemble(model, n_rounds, binned, target, folds) for model in models]
+        ensembles = [_ensemble(*each, n_rounds, target, folds) for each in zip(models, binned, strict=True)]
+        ensembles = [e if order is None else order.sets_of(e) for e, order in zip(ensembles, orders, strict=True)]
         networks = [ForestNetwork(each) for each in ensembles]
         return folds.candidate(name, networks, ForestNetwork(_mean_of(ensembles)), is_complete)
 
@@ -82,12 +84,12 @@ class _Binned(NamedTuple):
     edge: NDArray[np.float64]  # (features, bins): the upper edge of a bin, inclusive
 
     @classmethod
-    def of(cls, folds: Folds) -> "_Binned":
-        rows = np.concatenate(folds.left_out)
+    def of(cls, folds: Folds, order: CategoryOrder | None) -> "_Binned":
+        rows, X = np.concatenate(folds.left_out), folds.X if order is None else order.transform(folds.X)
         n_rows, n_features = folds.X.shape
         bins, n_bins = np.full((n_features, n_rows), histogram.MISSING, np.uint8), np.ones(n_features, np.int64)
         edge = np.full((n_features, histogram.MISSING), np.inf)
-        for feature, column in enumerate(folds.X.T):
+        for feature, column in enumerate(X.T):
             edges = _edges(np.sort(column[rows][~np.isnan(column[rows])]))
             known = ~np.isnan(column)
             bins[feature, known] = np.searchsorted(edges, column[known])
@@ -143,7 +145,7 @@ def _no_trees(initial_score: NDArray[np.float64], n_rows: int, n_rounds: int, ma
 
 
 def _ensemble(
-    model: boosting.BoostedTrees, n_rounds: int, binned: _Binned, target: _Target, folds: Folds
+    model: boosting.BoostedTrees, binned: _Binned, n_rounds: int, target: _Target, folds: Folds
 ) -> TreeEnsemble:
     """Return the first rounds of a model as trees with thresholds, for the target in its own units."""
     n_scores = len(target.initial_score)
@@ -176,10 +178,6 @@ def _ensemble(
 
 def _mean_of(sums: list[TreeEnsemble]) -> TreeEnsemble:
     """Return one sum of trees that predicts the mean of several sums."""
-    names = ("feature", "threshold", "missing_left", "middle", "weight", "value", "category_left")
-    fields: dict[str, Any] = {name: np.concatenate([getattr(e, name) for e in sums]) for name in names}
-    fields["value"] /= len(sums)
-    fields["groups"] = None  # one again, of all trees
-    for name in ("first_split", "first_leaf", "first_category"):
-        fields[name] = offsets(np.concatenate([np.diff(getattr(e, name)) for e in sums]))
-    return replace(sums[0], **fields, base_score=np.mean([e.base_score for e in sums], axis=0))
+    together = concatenated(sums)
+    base_score = np.mean([e.base_score for e in sums], axis=0)
+    return replace(together, value=together.value / len(sums), base_score=base_score)

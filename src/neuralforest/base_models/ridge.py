@@ -17,8 +17,8 @@ _ONE_THREAD = threading.Lock()  # limits of threads hold for the whole process
 
 def ridge(task: Task) -> Stages:
     """Fit ridge regressions on the folds, and average them; for regression only."""
-    if task.classifier or not Folds.possible(task):
-        return
+    if task.classifier or task.n_categories.any() or not Folds.possible(task):
+        return  # codes of categories are no numbers
     folds = Folds.of(task)
     if len(folds.training[0]) * folds.X.shape[1] * min(folds.X.shape) > _MOST_PRODUCTS:
         return

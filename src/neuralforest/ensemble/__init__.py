@@ -3,6 +3,7 @@
 from neuralforest.ensemble._ensemble import TreeEnsemble, offsets
 from neuralforest.ensemble._kinds import Aggregation, CompareDtype, Link
 from neuralforest.ensemble._nodes import FlatTrees, TreeNodes
+from neuralforest.ensemble._ordering import CategoryOrder, concatenated
 from neuralforest.ensemble._splits import rounded_down
 
 __all__ = ["Aggregation", "CompareDtype", "FlatTrees", "Link", "TreeEnsemble", "TreeNodes", "offsets", "rounded_down"]

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
+from neuralforest._frames import TableEncoder
 from neuralforest.base_models import FALLBACK, Task, candidates
 from neuralforest.convert import convert
 from neuralforest.estimators import forests, scaling
@@ -28,6 +29,7 @@ class FitSteps(Parameters):
     """The part of an estimator that fits."""
 
     _classifier = False
+    _encoder: TableEncoder | None = None  # of a table with categories
     _of_base_models: stacking.StackedPredictions | None = None  # of the last fit; not stored in files
 
     def _start(self, table: FitRows) -> Self:
@@ -40,7 +42,9 @@ class FitSteps(Parameters):
         if not fitted:
             if forest is None:
                 bootstrap = not forests.can_be_bagged(table)
-                forest = forests.default_forest(self._classifier, table.n_rows, table.X.shape[1], bootstrap)
+                n_categories = None if self._encoder is None else self._encoder.n_categories
+                shape = table.n_rows, table.X.shape[1]
+                forest = forests.default_forest(self._classifier, *shape, bootstrap, n_categories)
             forest = forests.prepare_forest(forest, seeds[0], self.n_jobs)
         self.forest_, self._split_seed = forest, seeds[1]
         split = self._split(table, fitted)
@@ -64,7 +68,9 @@ class FitSteps(Parameters):
         if loss.name not in ("squared_error", "log_loss") or not forests.can_be_bagged(table):
             return trained
         rows = data, table.target, table.weight, split.fit, split.validation, table.n_rows
-        task = Task(self._classifier, *rows, seed, self.n_jobs)
+        none = np.zeros(table.X.shape[1], np.int64)
+        n_categories = none if self._encoder is None else self._encoder.n_categories
+        task = Task(self._classifier, *rows, seed, self.n_jobs, n_categories)
         try:
             models = candidates(task, trained.predictions)
             best = stacking.stack(trained.network, models, trained.predictions, data, loss, FALLBACK)

@@ -14,11 +14,18 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from neuralforest.base_models.extra_trees import max_samples
+from neuralforest.estimators.categorical_forest import CategoricalForest
 from neuralforest.estimators.rows import FitRows
 from neuralforest.exceptions import InvalidParameterError
 
 
-def default_forest(classifier: bool, n_rows: int, n_features: int, bootstrap: bool = False) -> BaseEstimator:
+def default_forest(
+    classifier: bool,
+    n_rows: int,
+    n_features: int,
+    bootstrap: bool = False,
+    n_categories: NDArray[np.int64] | None = None,
+) -> BaseEstimator:
     """Return the forest that is grown when the user gives none.
 
     Each tree's network is trained on the rows of the tree and validated on the others. The number of leaves grows with
@@ -36,6 +43,8 @@ def default_forest(classifier: bool, n_rows: int, n_features: int, bootstrap: bo
         "max_leaf_nodes": int(np.clip(n_leaves, 16, 96)),
         "max_features": 1 / 3 if n_features >= 6 else 1.0,
     }
+    if n_categories is not None and n_categories.any():
+        return CategoricalForest(classifier, n_categories, n_trees, fraction, **shape)
     if bootstrap:
         return (RandomForestClassifier if classifier else RandomForestRegressor)(n_trees, **shape)
     if classifier:

@@ -22,6 +22,7 @@ class Parameters(BaseEstimator):
 
     forest: Any = None
     _: KW_ONLY
+    categorical_features: Any = "from_dtype"
     training: str = "independent"
     connectivity: str = "full"
     contrast: Contrast = (2.0, 0.5)
@@ -123,6 +124,10 @@ def _is_rate(value: Any) -> bool:
 _BOOLEAN: Rule = (lambda value: isinstance(value, (bool, np.bool_)), "True or False")
 
 _RULES: dict[str, Rule] = {
+    "categorical_features": (
+        lambda value: value is None or not isinstance(value, str) or value == "from_dtype",
+        "'from_dtype', a list of names or numbers of columns, a mask, or None for no categories",
+    ),
     "training": _one_of("independent", "joint"),
     "connectivity": _one_of("sparse", "full"),
     "contrast": (

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import get_tags
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils import check_array, check_X_y, get_tags
+from sklearn.utils.validation import _check_feature_names, _check_sample_weight, validate_data
 
+from neuralforest._frames import TableEncoder
 from neuralforest.exceptions import InvalidParameterError
 
 if TYPE_CHECKING:
@@ -43,6 +44,8 @@ def read_rows(
         lacking = "X_val" if X_val is None else "y_val"
         raise InvalidParameterError(f"validation rows need X_val and y_val, got no {lacking}: pass both or neither")
     X, target, weight = _read_part(estimator, X, y, sample_weight, reset)
+    if reset and estimator._encoder is not None:
+        estimator._encoder, X = estimator._encoder.with_means(X, _ordering_target(target, estimator._classifier))
     n_rows, parts = X.shape[0], [slice(X.shape[0])]
     if given:
         X_val, target_val, weight_val = _read_part(estimator, X_val, y_val, sample_weight_val, reset=False)
@@ -57,8 +60,12 @@ def read_rows(
 
 
 def read_X(estimator: "NeuralForest", X: ArrayLike, **options: Any) -> Any:
-    """Check the features, and y if it is among the options, as far as scikit-learn does."""
+    """Check the features, and y if it is among the options, as far as scikit-learn does; encode categories."""
     tags = get_tags(estimator).input_tags
+    if options["reset"]:
+        estimator._encoder = TableEncoder.learn(X, estimator.categorical_features)
+    if estimator._encoder is not None:
+        return _encoded(estimator, X, **options)
     return validate_data(
         estimator,
         X,
@@ -67,6 +74,25 @@ def read_X(estimator: "NeuralForest", X: ArrayLike, **options: Any) -> Any:
         ensure_all_finite="allow-nan" if tags.allow_nan else True,
         **options,
     )
+
+
+def _encoded(estimator: "NeuralForest", X: Any, reset: bool, **options: Any) -> Any:
+    """Return a table with categories as numbers, and y if it is given."""
+    _check_feature_names(estimator, X, reset=reset)
+    encoded = estimator._encoder.encode(X)  # type: ignore[union-attr]
+    if reset:
+        estimator.n_features_in_ = len(estimator._encoder.columns)  # type: ignore[union-attr]
+    if not options:
+        return check_array(encoded, ensure_all_finite="allow-nan", estimator=estimator)
+    return check_X_y(encoded, options.pop("y"), ensure_all_finite="allow-nan", estimator=estimator, **options)
+
+
+def _ordering_target(target: NDArray[Any], classifier: bool) -> NDArray[np.float64]:
+    """Return one number a row for means of categories: the target, the mean of several, or the most frequent class."""
+    if classifier:
+        classes, counts = np.unique(target, return_counts=True)
+        return np.asarray(target == classes[counts.argmax()], np.float64)
+    return np.asarray(target.reshape(len(target), -1).mean(axis=1), np.float64)
 
 
 def _read_part(

@@ -36,17 +36,44 @@ def measured_units(
     if not standardize:
         units = {"center": np.zeros_like(center), "scale": np.ones_like(spread)}
     split_scale = node_split_scale(network, X, **units) if by_node else np.ones(network.ensemble.n_splits)
+    relevances = np.ones(X.shape[1])
     if network.classes is None and standardize:
         units["output_center"], units["output_scale"] = center_and_spread(y, weight)
         if full and network.ensemble.aggregation == "mean":
             factor = relevance(network, data, units["output_center"], units["output_scale"])
             units["scale"] = spread / factor
-            split_scale = split_scale / factor[network.ensemble.feature]  # the initial network stays the same
+            relevances = factor
     elif network.classes is None:
         check_scaled_target(data.y)
     for name, end in zip(("low", "high"), value_ranges(X, units["center"]), strict=True):
         units[name] = np.clip((end - units["center"]) / units["scale"], -FAR, FAR)
-    return units | {"split_scale": split_scale, "spread": spread / units["scale"]}
+    units |= {"spread": spread / units["scale"]}
+    if network.columns.is_category.any():
+        units |= _units_of_columns(network, X, units, relevances)
+        split_scale = np.where(network.ensemble.is_categorical, 1.0, split_scale)
+    return units | {"split_scale": split_scale / relevances[network.ensemble.feature]}  # the same initial network
+
+
+def _units_of_columns(
+    network: ForestNetwork,
+    X: NDArray[np.floating],
+    units: dict[str, NDArray[np.float64]],
+    relevances: NDArray[np.float64],
+) -> dict[str, NDArray[np.float64]]:
+    """Return units of the input columns, given those of the features: a category is 0 or 1, times its relevance."""
+    columns = network.columns
+    share = np.nanmean(columns.expand(X), axis=0)
+    factor = relevances[columns.feature]
+    of_categories = {
+        "center": np.zeros(columns.n_columns),
+        "scale": 1.0 / factor,
+        "low": np.zeros(columns.n_columns),
+        "high": factor,
+        "spread": np.maximum(np.sqrt(np.maximum(share * (1.0 - share), 0.0)), 1e-3) * factor,
+    }
+    return {
+        name: np.where(columns.is_category, of_categories[name], units[name][columns.feature]) for name in of_categories
+    }
 
 
 def node_split_scale(

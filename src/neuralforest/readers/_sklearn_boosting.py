@@ -94,7 +94,9 @@ def _preprocessed(model: Any) -> tuple[NDArray[np.int64], tuple[NDArray[Any] | N
 def _category_lists(predictor: Any, n_categories: NDArray[np.int64]) -> dict[int, NDArray[np.bool_]]:
     """Return the categories of each categorical node; others are treated as missing."""
     lists = {}
-    for node in np.flatnonzero(predictor.nodes["is_categorical"].astype(np.bool_) & ~predictor.nodes["is_leaf"].astype(np.bool_)):
+    for node in np.flatnonzero(
+        predictor.nodes["is_categorical"].astype(np.bool_) & ~predictor.nodes["is_leaf"].astype(np.bool_)
+    ):
         words = predictor.raw_left_cat_bitsets[predictor.nodes["bitset_idx"][node]].astype("<u4")
         left = np.unpackbits(words.view(np.uint8), bitorder="little")[: n_categories[node]].astype(np.bool_)
         lists[int(node)] = np.append(left, bool(predictor.nodes["missing_go_to_left"][node]))

@@ -105,7 +105,9 @@ def _fields(tree: str) -> dict[str, NDArray[Any]]:
 def _nodes(tree: dict[str, NDArray[Any]], column: int, n_outputs: int, factor: float) -> TreeNodes:
     """Return a tree with its leaves behind its splits."""
     n_splits, n_leaves = len(tree["split_feature"]), len(tree["leaf_value"])
-    left, right = (np.concatenate([_below(tree[name], n_splits), np.full(n_leaves, -1)]) for name in ("left_child", "right_child"))
+    left, right = (
+        np.concatenate([_below(tree[name], n_splits), np.full(n_leaves, -1)]) for name in ("left_child", "right_child")
+    )
     value = np.zeros((n_splits + n_leaves, n_outputs))
     value[n_splits:, column] = factor * tree["leaf_value"]
     kind, threshold = tree["decision_type"], _beside_zero(tree["threshold"])

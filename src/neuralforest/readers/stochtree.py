@@ -30,7 +30,9 @@ def read_bart(model: Any, draws: int | Sequence[int] | None = None) -> TreeEnsem
         raise not_fitted(model)
     outcome = (model.outcome_model.outcome, model.outcome_model.link)
     if outcome not in (("continuous", "identity"), ("binary", "probit")):
-        raise unsupported(model, f"its outcome is {' with link '.join(outcome)}", "continuous and binary probit outcomes")
+        raise unsupported(
+            model, f"its outcome is {' with link '.join(outcome)}", "continuous and binary probit outcomes"
+        )
     if model.has_rfx or model.has_basis or not model.include_mean_forest:
         raise unsupported(model, "it has random effects, a leaf basis or no mean forest", "a mean forest alone")
     content = json.loads(model.forest_container_mean.dump_json_string())

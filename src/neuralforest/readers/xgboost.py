@@ -69,9 +69,7 @@ def output(model: Any, X: NDArray[np.float64], ensemble: TreeEnsemble) -> NDArra
     return np.column_stack([1 - prediction, prediction]) if is_binary else prediction
 
 
-def _ensemble(
-    model: Any, learner: dict[str, Any], n_rounds: int | None, classes: NDArray[Any] | None
-) -> TreeEnsemble:
+def _ensemble(model: Any, learner: dict[str, Any], n_rounds: int | None, classes: NDArray[Any] | None) -> TreeEnsemble:
     objective, booster = learner["objective"]["name"], learner["gradient_booster"]
     is_dart = booster["name"] == "dart"
     trees = (booster["gbtree"] if is_dart else booster)["model"]
@@ -88,10 +86,7 @@ def _ensemble(
     weights = booster["weight_drop"] if is_dart else np.ones(n_trees)
     names = learner["feature_names"]
     return TreeEnsemble.from_nodes(
-        [
-            _nodes(trees["trees"][i], trees["tree_info"][i], np.float32(weights[i]), n_outputs)
-            for i in range(n_trees)
-        ],
+        [_nodes(trees["trees"][i], trees["tree_info"][i], np.float32(weights[i]), n_outputs) for i in range(n_trees)],
         n_features=int(parameters["num_feature"]),
         aggregation="sum",
         base_score=_base_score(parameters["base_score"], link, n_outputs),

@@ -18,6 +18,7 @@ class CategoryLists(NamedTuple):
     first: NDArray[np.int64]  # (splits + 1,)
     left: NDArray[np.bool_]
 
+
 _BATCH = 16384  # rows that pass through a tree before the next tree: tree and rows stay in the cache
 _UNROLL = 8  # rows that descend together, which hides the latency of memory
 

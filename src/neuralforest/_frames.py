@@ -1,0 +1,173 @@
+"""From tables to numbers: which columns hold categories, and the code of each category. Imports no data frame library.
+
+A column of strings, of a categorical dtype, or named by `categorical_features`, holds categories: each is replaced by
+its position among those of the training rows. A new category has the code -1, a missing one NaN. All other columns are
+numbers; booleans are 0 and 1. A column of too many categories for one network unit each is replaced by means of the
+target, which are cross-fitted on the training rows (scikit-learn's TargetEncoder).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.preprocessing import TargetEncoder
+
+from neuralforest.exceptions import InvalidParameterError
+
+MOST_CATEGORIES = 64
+"""A column of more categories is replaced by means of the target."""
+
+_TIMES = ("date", "time", "duration", "period")  # in the names of dtypes, of pandas and of polars
+_CATEGORIES = ("category", "categorical", "enum", "str", "string", "utf8", "object")
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """How a column becomes a number."""
+
+    name: str
+    categories: NDArray[np.str_] | None = None  # sorted; None for a column of numbers
+    means: NDArray[np.float64] | None = None  # (categories + 1,): in place of codes; the last one for all others
+
+
+@dataclass(frozen=True, eq=False)
+class TableEncoder:
+    """The columns of a table with categories."""
+
+    columns: tuple[Column, ...]
+
+    @classmethod
+    def learn(cls, X: Any, categorical_features: Any) -> "TableEncoder | None":
+        """Return the encoder of a table, or None for one of numbers only, which scikit-learn validates."""
+        if not (hasattr(X, "columns") and hasattr(X, "dtypes")) and categorical_features in (None, "from_dtype"):
+            return None
+        names = _names(X)
+        chosen = _chosen(categorical_features, names)
+        columns = []
+        for number, name in enumerate(names):
+            values = _column(X, number)
+            is_category = _is_category(values, name) if chosen is None else chosen[number]
+            columns.append(Column(name, np.unique(_labels(values)[~_missing(values)]) if is_category else None))
+        return cls(tuple(columns)) if any(column.categories is not None for column in columns) else None
+
+    @property
+    def n_categories(self) -> NDArray[np.int64]:
+        """The number of categories of each encoded column; 0 for numbers."""
+        sizes = [
+            0 if each.categories is None or each.means is not None else len(each.categories) for each in self.columns
+        ]
+        return np.array(sizes, np.int64)
+
+    def encode(self, X: Any) -> NDArray[np.float64]:
+        """Return a table as numbers, (rows, encoded columns)."""
+        names = _names(X)
+        if len(names) != len(self.columns):
+            raise InvalidParameterError(f"X must have the {len(self.columns)} columns of fit, got {len(names)}")
+        return np.column_stack([self._encode(column, _column(X, i)) for i, column in enumerate(self.columns)])
+
+    def _encode(self, column: Column, values: Any) -> NDArray[np.float64]:
+        if column.categories is None:
+            return _numbers(values, column.name)
+        code = codes_of(_labels(values), _missing(values), column.categories)
+        if column.means is None:
+            return code
+        return column.means[np.where(code >= 0, np.nan_to_num(code), len(column.means) - 1).astype(np.int64)]
+
+    def with_means(self, X: NDArray[np.float64], y: NDArray[np.float64]) -> tuple["TableEncoder", NDArray[np.float64]]:
+        """Replace columns of too many categories by means of a target; return the training rows, cross-fitted."""
+        columns, encoded = list(self.columns), X.copy()
+        for feature in np.flatnonzero(self.n_categories > MOST_CATEGORIES):
+            encoder = TargetEncoder(target_type="continuous", random_state=0)
+            encoded[:, feature] = encoder.fit_transform(np.nan_to_num(X[:, [feature]], nan=-1.0), y)[:, 0]
+            every = np.append(np.arange(self.n_categories[feature], dtype=np.float64), -1.0)
+            columns[feature] = replace(columns[feature], means=encoder.transform(every[:, None])[:, 0])
+        return TableEncoder(tuple(columns)), encoded
+
+
+def codes_of(labels: NDArray[np.str_], missing: NDArray[np.bool_], categories: NDArray[np.str_]) -> NDArray[np.float64]:
+    """Return the position of each label among sorted categories; -1 for others, NaN where it is missing."""
+    place = np.searchsorted(categories, labels)
+    if not len(categories):
+        return np.where(missing, np.nan, -1.0)
+    known = categories[np.minimum(place, len(categories) - 1)] == labels
+    return np.where(missing, np.nan, np.where(known, place, -1.0))
+
+
+def _names(X: Any) -> list[str]:
+    return [str(name) for name in X.columns] if hasattr(X, "columns") else [str(i) for i in range(np.shape(X)[1])]
+
+
+def _column(X: Any, number: int) -> Any:
+    if hasattr(X, "iloc"):
+        return X.iloc[:, number]
+    return X[X.columns[number]] if hasattr(X, "columns") else np.asarray(X)[:, number]
+
+
+def _chosen(categorical_features: Any, names: Sequence[str]) -> NDArray[np.bool_] | None:
+    """Return which columns a user has named as categories; None to decide by dtype."""
+    if isinstance(categorical_features, str) and categorical_features == "from_dtype":
+        return None
+    chosen = np.zeros(len(names), np.bool_)
+    if categorical_features is None:
+        return chosen
+    features = np.asarray(categorical_features)
+    if features.dtype == np.bool_ and features.shape == (len(names),):
+        return features
+    for feature in np.atleast_1d(features).tolist():
+        number = names.index(feature) if feature in names else feature
+        if isinstance(number, str) or not -len(names) <= number < len(names):
+            raise InvalidParameterError(
+                f"categorical_features must name columns of X, {list(names)[:30]}, or their numbers, got {feature!r}"
+            )
+        chosen[number] = True
+    return chosen
+
+
+def _is_category(values: Any, name: str) -> bool:
+    dtype = str(getattr(values, "dtype", "object")).lower()
+    if any(word in dtype for word in _TIMES):
+        raise ValueError(
+            f"column {name!r} must hold numbers or categories, got {dtype}: convert it to a number, such as days, or to "
+            "parts of a date, or drop it"
+        )
+    if not dtype.startswith(_CATEGORIES):
+        return False
+    if dtype != "object":
+        return True
+    known = [value for value, missing in zip(values, _missing(values), strict=True) if not missing]
+    return any(isinstance(value, str) for value in known) or not known
+
+
+def _missing(values: Any) -> NDArray[np.bool_]:
+    for name in ("isna", "is_null"):  # pandas, polars
+        if hasattr(values, name):
+            missing = np.asarray(getattr(values, name)())
+            is_float = name == "is_null" and str(values.dtype).startswith("Float")
+            return missing | np.asarray(values.is_nan().fill_null(False)) if is_float else missing
+    return np.array([value is None or value != value for value in values], np.bool_)
+
+
+def _labels(values: Any) -> NDArray[np.str_]:
+    """Return values as strings, whole numbers without a fraction; any string where they are missing."""
+    listed = values.tolist() if isinstance(values, np.ndarray) else values.to_list()
+    return np.array([str(v) if isinstance(v, str) or not _is_whole(v) else str(int(v)) for v in listed], np.str_)
+
+
+def _is_whole(value: Any) -> bool:
+    try:
+        return bool(float(value).is_integer())
+    except (TypeError, ValueError):
+        return False
+
+
+def _numbers(values: Any, name: str) -> NDArray[np.float64]:
+    try:
+        if hasattr(values, "to_numpy") and hasattr(values, "isna"):
+            return np.asarray(values.to_numpy(dtype=np.float64, na_value=np.nan))
+        return np.asarray(values.cast(float) if hasattr(values, "cast") else values, np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"column {name!r} must hold numbers, as in fit, got values of dtype {values.dtype}: {error}"
+        ) from error

@@ -1,0 +1,109 @@
+"""The default forest for tables with categories: bagged trees whose splits may be sets of categories.
+
+scikit-learn grows the trees, on the ranks of the categories in the order of their mean target among the rows of the
+tree; see `ensemble.CategoryOrder`.
+"""
+
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+from sklearn.utils import Tags, check_random_state
+
+from neuralforest import _parallel
+from neuralforest.ensemble import CategoryOrder, TreeEnsemble, concatenated
+from neuralforest.readers import read_ensemble
+
+
+class CategoricalForest(BaseEstimator):
+    """Trees on random parts of the rows, which take categories as codes 0, 1, ...
+
+    Parameters
+    ----------
+    classifier : bool
+    n_categories : int array (features,)
+        The number of categories of each feature; 0 for numbers.
+    n_estimators, max_samples, max_leaf_nodes, max_features, random_state, n_jobs
+        As in scikit-learn's Bagging and DecisionTree; rows are drawn without replacement.
+    """
+
+    def __init__(
+        self,
+        classifier: bool = False,
+        n_categories: Any = (),
+        n_estimators: int = 30,
+        max_samples: float = 0.9,
+        max_leaf_nodes: int = 64,
+        max_features: float = 1.0,
+        random_state: int | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.classifier = classifier
+        self.n_categories = n_categories
+        self.n_estimators = n_estimators
+        self.max_samples = max_samples
+        self.max_leaf_nodes = max_leaf_nodes
+        self.max_features = max_features
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(self, X: NDArray[np.floating], y: NDArray[Any], sample_weight: NDArray[np.float64] | None = None) -> Self:
+        """Grow the trees."""
+        random = check_random_state(self.random_state)
+        n_rows = len(X)
+        if self.classifier:
+            self.classes_, y = np.unique(y, return_inverse=True)
+        seeds = random.randint(np.iinfo(np.int32).max, size=self.n_estimators)
+        n_drawn = max(1, int(self.max_samples * n_rows))
+        self._samples = [np.sort(random.permutation(n_rows)[:n_drawn]) for _ in seeds]
+        trees: list[TreeEnsemble | None] = [None] * self.n_estimators
+
+        def grow(number: int) -> None:
+            rows = self._samples[number]
+            weight = None if sample_weight is None else sample_weight[rows]
+            trees[number] = self._tree(X[rows], y[rows], weight, int(seeds[number]))
+
+        with _parallel.team(_parallel.effective_n_jobs(self.n_jobs)) as run:
+            run(grow, range(self.n_estimators))
+        self.ensemble_ = concatenated([tree for tree in trees if tree is not None])
+        self.n_features_in_, self._n_samples = X.shape[1], n_rows
+        return self
+
+    def _tree(
+        self, X: NDArray[np.floating], y: NDArray[Any], weight: NDArray[np.float64] | None, seed: int
+    ) -> TreeEnsemble:
+        kind = DecisionTreeClassifier if self.classifier else DecisionTreeRegressor
+        tree = kind(max_leaf_nodes=self.max_leaf_nodes, max_features=self.max_features, random_state=seed)
+        order = CategoryOrder.of(X, self._ordering_target(y, seed), np.asarray(self.n_categories), weight)
+        tree.fit(order.transform(X), y, weight)
+        return order.sets_of(self._with_all_classes(read_ensemble(tree)))
+
+    def _ordering_target(self, y: NDArray[Any], seed: int) -> NDArray[np.float64]:
+        """Return what categories are ordered by: the target, the mean of several, or one class, another in each tree."""
+        if self.classifier:
+            return np.asarray(y == seed % len(self.classes_) if len(self.classes_) > 2 else y, np.float64)
+        spread = np.where(y.std(axis=0) > 0, y.std(axis=0), 1.0)
+        return np.asarray((y / spread).reshape(len(y), -1).mean(axis=1))
+
+    def _with_all_classes(self, e: TreeEnsemble) -> TreeEnsemble:
+        """Return a tree with a column for every class, also for those that its rows did not hold."""
+        if not self.classifier:
+            return e
+        assert e.classes is not None
+        value = np.zeros((e.n_leaves, len(self.classes_)))
+        value[:, e.classes] = e.value
+        return replace(e, value=value, classes=self.classes_, base_score=None)  # type: ignore[arg-type]
+
+    @property
+    def estimators_samples_(self) -> list[NDArray[np.int64]]:
+        """The rows of each tree."""
+        return self._samples
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.estimator_type = "classifier" if self.classifier else "regressor"
+        tags.input_tags.allow_nan = True
+        return tags
