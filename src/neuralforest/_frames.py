@@ -129,7 +129,7 @@ def _is_category(values: Any, name: str) -> bool:
     dtype = str(getattr(values, "dtype", "object")).lower()
     if any(word in dtype for word in _TIMES):
         raise ValueError(
-            f"column {name!r} must hold numbers or categories, got {dtype}: convert it to a number, such as days, or to "
+            f"column {name!r} must hold numbers or categories, got {dtype}: convert it to a number, such as days, to "
             "parts of a date, or drop it"
         )
     if not dtype.startswith(_CATEGORIES):

@@ -6,4 +6,15 @@ from neuralforest.ensemble._nodes import FlatTrees, TreeNodes
 from neuralforest.ensemble._ordering import CategoryOrder, concatenated
 from neuralforest.ensemble._splits import rounded_down
 
-__all__ = ["Aggregation", "CompareDtype", "FlatTrees", "Link", "TreeEnsemble", "TreeNodes", "offsets", "rounded_down"]
+__all__ = [
+    "Aggregation",
+    "CategoryOrder",
+    "CompareDtype",
+    "FlatTrees",
+    "Link",
+    "TreeEnsemble",
+    "TreeNodes",
+    "concatenated",
+    "offsets",
+    "rounded_down",
+]

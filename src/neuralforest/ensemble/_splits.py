@@ -1,8 +1,8 @@
 """The comparison of a split, in NumPy: the one place for it outside of kernels and exports.
 
 A split is of one of two kinds. A row goes left where x <= threshold, or where x is a category whose entry in the
-split's list says so; categories beyond the list, and negative ones, take its last entry. Missing values go where the split
-sends them. The same comparisons are in `_kernels/trees/traverse.py` and in the exports of hard trees.
+split's list says so; categories beyond the list, and negative ones, take its last entry. Missing values go where
+the split sends them. The same comparisons are in `_kernels/trees/traverse.py` and in the exports of hard trees.
 """
 
 from typing import TYPE_CHECKING, Any

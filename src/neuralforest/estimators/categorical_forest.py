@@ -82,7 +82,7 @@ class CategoricalForest(BaseEstimator):
         return order.sets_of(self._with_all_classes(read_ensemble(tree)))
 
     def _ordering_target(self, y: NDArray[Any], seed: int) -> NDArray[np.float64]:
-        """Return what categories are ordered by: the target, the mean of several, or one class, another in each tree."""
+        """Return what categories are ordered by: the target, the mean of several, or a class, by turns."""
         if self.classifier:
             return np.asarray(y == seed % len(self.classes_) if len(self.classes_) > 2 else y, np.float64)
         spread = np.where(y.std(axis=0) > 0, y.std(axis=0), 1.0)

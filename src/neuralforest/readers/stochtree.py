@@ -89,7 +89,7 @@ def _chosen(draws: int | Sequence[int] | None, n_draws: int) -> list[int]:
         numbers = np.linspace(n_draws - 1, 0, max(int(numbers[0]), 0)).round().astype(np.int64)[::-1]
     if not len(numbers) or len(numbers) > n_draws or numbers.min() < 0 or numbers.max() >= n_draws:
         raise InvalidParameterError(
-            f"draws must be a number of draws from 1 to {n_draws}, or their numbers from 0 to {n_draws - 1}, got {draws}"
+            f"draws must be from 1 to {n_draws}, how many to read, or their numbers from 0 to {n_draws - 1}, got {draws}"
         )
     return [int(number) for number in numbers]
 
@@ -130,8 +130,8 @@ def _nodes(model: Any, tree: dict[str, Any], columns: list[_Column], scale: floa
     lists = {}
     for node, column in enumerate(used):
         if tree["left"][node] >= 0 and column.category is not None:
-            lists[node] = np.full(column.n_categories + 1, 0.0 <= threshold[node])
-            lists[node][column.category] = 1.0 <= threshold[node]
+            lists[node] = np.full(column.n_categories + 1, threshold[node] >= 0.0)
+            lists[node][column.category] = threshold[node] >= 1.0
     return TreeNodes(
         left=np.array(tree["left"]),
         right=np.array(tree["right"]),

@@ -6,6 +6,7 @@ x < threshold: the largest float32 below becomes ours. Sums are float32 in XGBoo
 """
 
 import json
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -142,17 +143,20 @@ def _category_lists(tree: dict[str, Any]) -> dict[int, NDArray[np.bool_]]:
 
 
 def _categories(stored: Any) -> tuple[NDArray[Any] | None, ...] | None:
-    """Return the categories of a data frame that the model was fitted on."""
-    if not stored or not any(each["offsets"] or each["values"] for each in stored["enc"] if "offsets" in each):
+    """Return the categories of a data frame that the model was fitted on; None where it holds codes only."""
+    try:
+        categories = tuple(_labels(each) for each in stored["enc"]) if stored else ()
+    except UnicodeDecodeError:  # XGBoost cuts labels that are not ASCII
         return None
-    return tuple(_labels(each) for each in stored["enc"])
+    return categories if any(each is not None for each in categories) else None
 
 
 def _labels(stored: dict[str, Any]) -> NDArray[Any] | None:
-    if "offsets" not in stored:  # numbers
+    if "offsets" not in stored:
         return np.array(stored["values"]) if stored["values"] else None
-    text, ends = bytes(value & 0xFF for value in stored["values"]), stored["offsets"]
-    return np.array([text[a:b].decode() for a, b in zip(ends[:-1], ends[1:], strict=True)]) if len(ends) > 1 else None
+    text = bytes(value % 256 for value in stored["values"])
+    labels = [text[begin:end].decode() for begin, end in pairwise(stored["offsets"])]
+    return np.array(labels) if labels else None
 
 
 READERS = {xgboost.Booster: read_xgboost, xgboost.XGBModel: read_xgboost}

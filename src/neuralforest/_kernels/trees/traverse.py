@@ -42,7 +42,7 @@ def _category_goes_left(x, lists, split, missing_left):  # type: ignore[no-untyp
 def _step(x, node, lists, split, missing_left):  # type: ignore[no-untyped-def]
     """Return whether a value goes left at a split of any kind; without categories, no branch: half is mispredicted."""
     left = goes_left(x, node["threshold"], missing_left)
-    if lists is not None:
+    if lists is not None:  # noqa: SIM102 (numba prunes a branch by this condition alone)
         if node["threshold"] != node["threshold"]:
             left = _category_goes_left(x, lists, split, missing_left)
     return left
