@@ -37,7 +37,7 @@ def datasets() -> list[Dataset]:
     return [*sets, _ids(4000, 300, "regression"), _ids(4000, 1000, "classification")]
 
 
-def _ids(n_rows: int, n_ids: int, task: str) -> Dataset:
+def _ids(n_rows: int, n_ids: int, task: Any) -> Dataset:
     """Return a set in which the effect of hundreds of categories is added to one of numbers, or multiplied with it."""
     rng = np.random.default_rng(0)
     ids, X = rng.integers(0, n_ids, n_rows), rng.normal(size=(n_rows, 4))

@@ -80,7 +80,7 @@ def _contiguous(nodes: TreeNodes, number: int, flat: FlatTrees) -> TreeNodes:
     return TreeNodes(*columns)  # type: ignore[arg-type]
 
 
-def flatten(trees: Iterable[TreeNodes]) -> tuple[FlatTrees, NDArray[np.int64], dict[str, NDArray[Any]]]:
+def flatten(trees: Iterable[TreeNodes]) -> tuple[FlatTrees, NDArray[np.int64], dict[str, Any]]:
     """Return trees depth-first, all of them end to end, the first split of each, (trees + 1,), and categories."""
     trees = list(trees)
     if not trees:
@@ -104,7 +104,7 @@ def flatten(trees: Iterable[TreeNodes]) -> tuple[FlatTrees, NDArray[np.int64], d
 
 def _category_lists(
     trees: Sequence[TreeNodes], first_split: NDArray[np.int64], node_of_split: NDArray[np.int64]
-) -> dict[str, NDArray[Any]]:
+) -> dict[str, Any]:
     """Return the categories of the splits as a `TreeEnsemble` holds them; empty where no split tests a category."""
     if not any(nodes.category_left for nodes in trees):
         return {}

@@ -153,7 +153,7 @@ def _symmetric(tree: dict[str, Any], features: _Features, scale: float, n_output
         missing_left=np.concatenate([columns[2], pad]),
         value=value,
         weight=np.concatenate([pad[1:], tree.get("leaf_weights") or pad + 1]),
-        category_left={node: conditions[k][3] for node, k in enumerate(level) if conditions[k][3] is not None},
+        category_left={node: left for node, k in enumerate(level) if (left := conditions[k][3]) is not None},
     )
 
 

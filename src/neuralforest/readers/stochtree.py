@@ -28,7 +28,7 @@ def read_bart(model: Any, draws: int | Sequence[int] | None = None) -> TreeEnsem
     """Read some draws: a number of them, evenly spaced, or their numbers, or None for all."""
     if not model.is_sampled():
         raise not_fitted(model)
-    outcome = (model.outcome_model.outcome, model.outcome_model.link)
+    outcome = (str(model.outcome_model.outcome), str(model.outcome_model.link))
     if outcome not in (("continuous", "identity"), ("binary", "probit")):
         raise unsupported(
             model, f"its outcome is {' with link '.join(outcome)}", "continuous and binary probit outcomes"
@@ -89,7 +89,7 @@ def _chosen(draws: int | Sequence[int] | None, n_draws: int) -> list[int]:
         numbers = np.linspace(n_draws - 1, 0, max(int(numbers[0]), 0)).round().astype(np.int64)[::-1]
     if not len(numbers) or len(numbers) > n_draws or numbers.min() < 0 or numbers.max() >= n_draws:
         raise InvalidParameterError(
-            f"draws must be from 1 to {n_draws}, how many to read, or their numbers from 0 to {n_draws - 1}, got {draws}"
+            f"draws must be how many to read, from 1 to {n_draws}, or their numbers from 0 to {n_draws - 1}, got {draws}"
         )
     return [int(number) for number in numbers]
 
