@@ -44,8 +44,8 @@ def check_rows(ensemble: TreeEnsemble, n_rows: int = 16, missing: bool = False) 
     """
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n_rows, ensemble.n_features))  # stays where no split looks
-    for feature in np.unique(ensemble.feature[ensemble.is_categorical]):
-        X[:, feature] = 0.0
+    labelled = [feature for feature, labels in enumerate(ensemble.categories or ()) if labels is not None]
+    X[:, np.union1d(ensemble.feature[ensemble.is_categorical], labelled).astype(np.int64)] = 0.0
     for number, row in enumerate(X if ensemble.n_splits else X[:0]):
         split = int(rng.integers(ensemble.n_splits))
         _walk_to(ensemble, split, row, above=number % 4 >= 2)
@@ -73,6 +73,10 @@ def _walk_to(ensemble: TreeEnsemble, split: int, row: NDArray[np.float64], above
     for at in np.flatnonzero(ensemble.is_categorical[path]):
         entries = ensemble.category_left[slice(*ensemble.first_category[path[at] : path[at] + 2])]
         value[at] = np.flatnonzero(entries == to_left[at])[0] if (entries == to_left[at]).any() else 0
+    for at, feature in enumerate(ensemble.feature[path]):
+        labels = None if ensemble.categories is None else ensemble.categories[feature]
+        if labels is not None and not ensemble.is_categorical[path[at]]:  # codes of ordered categories
+            value[at] = np.clip(np.floor(on[at]) + (not to_left[at]), 0, len(labels) - 1)
     row[ensemble.feature[path]] = value  # the last split on a feature is the one that confines it most
 
 

@@ -89,7 +89,7 @@ def _chosen(draws: int | Sequence[int] | None, n_draws: int) -> list[int]:
         numbers = np.linspace(n_draws - 1, 0, max(int(numbers[0]), 0)).round().astype(np.int64)[::-1]
     if not len(numbers) or len(numbers) > n_draws or numbers.min() < 0 or numbers.max() >= n_draws:
         raise InvalidParameterError(
-            f"draws must be how many to read, from 1 to {n_draws}, or their numbers from 0 to {n_draws - 1}, got {draws}"
+            f"draws must be a number from 1 to {n_draws}, or draws from 0 to {n_draws - 1}, got {draws}"
         )
     return [int(number) for number in numbers]
 
