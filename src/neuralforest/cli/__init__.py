@@ -88,6 +88,7 @@ def build_parser() -> argparse.ArgumentParser:
         command.set_defaults(run=module.run)
     return parser
 
+
 def message_of(error: BaseException) -> str:
     """Return the message of an error, with advice for those of the operating system."""
     if isinstance(error, MemoryError):

@@ -55,13 +55,9 @@ def content(arrays: Arrays, text: str) -> Iterator[bytes | memoryview]:
     names = sorted(native, key=lambda name: (-native[name].dtype.itemsize, name))  # each is aligned
     entries, offset = {}, 0
     for name in names:
-        array = native[name]
-        entries[name] = {
-            "dtype": _NAMES[array.dtype],
-            "shape": list(array.shape),
-            "data_offsets": [offset, offset + array.nbytes],
-        }
+        array, begin = native[name], offset
         offset += array.nbytes
+        entries[name] = {"dtype": _NAMES[array.dtype], "shape": list(array.shape), "data_offsets": [begin, offset]}
     metadata = {"sha256": _ZEROS.decode(), "neuralforest": text}
     header = json.dumps({"__metadata__": metadata} | entries, separators=(",", ":")).encode()
     header += b" " * (-len(header) % 8)

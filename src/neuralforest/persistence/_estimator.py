@@ -40,9 +40,8 @@ def store_estimator(estimator: NeuralForest, arrays: Arrays) -> dict[str, Any]:
         labels = store_labels(estimator.classes_, "fit.classes", arrays)
     else:
         arrays["fit.constant"] = estimator._constant
-        arrays["residuals.relative"] = estimator._residuals.relative
-        arrays["residuals.floor"] = estimator._residuals.floor
-        arrays["residuals.prior"] = np.array([estimator._residuals.prior])
+        for item in fields_of(Residuals):
+            arrays[f"residuals.{item.name}"] = np.atleast_1d(getattr(estimator._residuals, item.name))
     return {
         "parameters": _plain_parameters(estimator),
         "forest": _store_forest(estimator, arrays),
