@@ -103,11 +103,10 @@ def restore_estimator(kind: type[NeuralForest], fields: Fields, arrays: ArrayFie
         _restore_regression(estimator, arrays, network.ensemble.n_outputs)
     estimator._split_seed, estimator._of_base_models = fields.count("split_seed", 0), None
     fields.close()
-    contrast = arrays.finite("fit.contrast", (2,), positive=True).tolist()
+    estimator.contrast_ = tuple(arrays.finite("fit.contrast", (2,), positive=True).tolist())
     losses = arrays.take("fit.losses", np.float64, (2,))
     if np.isnan(losses).any():
         raise ModelFileError("array 'fit.losses' must not hold NaN")
-    estimator.contrast_ = (contrast[0], contrast[1])
     estimator.forest_loss_, estimator.validation_loss_ = losses.tolist()
     estimator.history_ = _restore_history(arrays, network.n_subnetworks)
     return estimator
