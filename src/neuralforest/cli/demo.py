@@ -86,16 +86,11 @@ def _convert(forest: Any, contrast: Any, X: NDArray[np.float64], y: NDArray[Any]
     network = convert(forest)
     rows = network.check_X(X)
     center, scale = center_and_spread(rows)
-    output_center, output_scale = (y.mean(), y.std()) if network.classes is None else (0.0, 1.0)
-    soft = network.soften(
-        contrast_pairs(contrast)[0],
-        center=center,
-        scale=scale,
-        output_center=output_center,
-        output_scale=output_scale,
-        connectivity="full",
-        split_scale=node_split_scale(network, rows, center, scale),
-    )
+    split_scale = node_split_scale(network, rows, center, scale)
+    units: dict[str, Any] = {"center": center, "scale": scale, "split_scale": split_scale}
+    if network.classes is None:
+        units |= {"output_center": y.mean(), "output_scale": y.std()}
+    soft = network.soften(contrast_pairs(contrast)[0], connectivity="full", **units)
 
     def output(model: Any) -> NDArray[np.float64]:
         return np.asarray(model.predict_proba(X_test) if hasattr(forest, "classes_") else model.predict(X_test))

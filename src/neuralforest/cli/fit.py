@@ -16,7 +16,7 @@ from neuralforest.tables import MAX_CLASSES, Column, TableModel, Task, column_of
 from neuralforest.training import ProgressBar
 
 if TYPE_CHECKING:
-    import pandas
+    from pandas import DataFrame
 
 HELP = "fit a neural forest to a table and write it to a model file"
 EXAMPLES = """  neuralforest fit houses.csv --target price --out houses.nforest
@@ -109,7 +109,7 @@ def _check_folder(path: str) -> None:
         raise TableError(f"{path!r} is a folder: set --out to a file")
 
 
-def _without(table: "pandas.DataFrame", drop: list[str], target: str) -> "pandas.DataFrame":
+def _without(table: "DataFrame", drop: list[str], target: str) -> "DataFrame":
     dropped = [name.strip() for names in drop for name in names.split(",") if name.strip()]
     for name in (target, *dropped):
         column_of(table, name)
@@ -118,7 +118,7 @@ def _without(table: "pandas.DataFrame", drop: list[str], target: str) -> "pandas
     return table.drop(columns=dropped)
 
 
-def _task(arguments: argparse.Namespace, table: "pandas.DataFrame") -> Task:
+def _task(arguments: argparse.Namespace, table: "DataFrame") -> Task:
     if arguments.task != "auto":
         return arguments.task
     task, reason = guess_task(table[arguments.target])
@@ -127,7 +127,7 @@ def _task(arguments: argparse.Namespace, table: "pandas.DataFrame") -> Task:
     return task
 
 
-def _log_identifiers(arguments: argparse.Namespace, table: "pandas.DataFrame") -> None:
+def _log_identifiers(arguments: argparse.Namespace, table: "DataFrame") -> None:
     """Mention string columns with hardly any repeated value: they do not generalise to other rows."""
     for name in table.columns:
         values = table[name].dropna()
@@ -138,9 +138,7 @@ def _log_identifiers(arguments: argparse.Namespace, table: "pandas.DataFrame") -
                 log(arguments, text)
 
 
-def _train_test_split(
-    table: "pandas.DataFrame", fraction: float | None, seed: int
-) -> tuple["pandas.DataFrame", "pandas.DataFrame | None"]:
+def _train_test_split(table: "DataFrame", fraction: float | None, seed: int) -> tuple["DataFrame", "DataFrame | None"]:
     """Return the training rows, and the test rows, if any."""
     if fraction is None:
         return table, None
