@@ -154,7 +154,7 @@ HOSTILE = {
     "an unknown connectivity": (lambda: forged(network(), model__soft__connectivity="x"), "one of sparse, full"),
     "subnetworks of summed trees": (
         lambda: forged(network(), model__aggregation="sum"),
-        "summed must be one subnetwork",
+        "must be the groups of the ensemble where trees are summed",
     ),
     "subnetworks without trees": (
         lambda: forged(network(), {"first_tree": np.array([0, 1, 1, 3])}),

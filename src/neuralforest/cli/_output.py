@@ -62,10 +62,12 @@ def _scores_on(model: Any, X: NDArray[np.float64], y: NDArray[Any]) -> dict[str,
 def comparison(forest: dict[str, float], model: dict[str, float]) -> list[list[str]]:
     """Return a row for each score: its name, both values, and the change, relative where it is an error."""
     rows = []
-    for name, before, after in zip(model, forest.values(), model.values(), strict=True):
-        change = f"{100 * (after / before - 1):+.1f}%" if before else ""
+    for name, after in model.items():
+        before = forest[name]
         if name in ("R2", "accuracy"):
             change = f"{after - before:+.4f}"
+        else:
+            change = f"{100 * (after / before - 1):+.1f}%" if before else ""
         rows.append([name, f"{before:.5g}", f"{after:.5g}", change])
     return rows
 

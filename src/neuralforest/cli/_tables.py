@@ -12,8 +12,6 @@ from neuralforest.tables import listed
 if TYPE_CHECKING:
     import pandas
 
-_PARQUET = (".parquet", ".pq")
-
 
 def add_table_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of commands that read a table."""
@@ -28,8 +26,8 @@ def read_table(path: str, separator: str) -> "pandas.DataFrame":
         import pandas
     except ImportError as error:
         raise missing_extra("pandas", "cli") from error
-    read = _read_parquet if Path(path).suffix.lower() in _PARQUET else _read_csv
-    table = read(pandas, path, separator)
+    is_parquet = Path(path).suffix.lower() in (".parquet", ".pq")
+    table = _read_parquet(pandas, path) if is_parquet else _read_csv(pandas, path, separator)
     table.columns = [str(name).strip() for name in table.columns]
     table.index = pandas.RangeIndex(1, len(table) + 1)  # row numbers in messages
     if not len(table):
@@ -44,16 +42,15 @@ def read_table(path: str, separator: str) -> "pandas.DataFrame":
     return table
 
 
-def _read_parquet(pandas: Any, path: str, _: str) -> "pandas.DataFrame":
+def _read_parquet(pandas: Any, path: str) -> "pandas.DataFrame":
     with open(path, "rb") as file:  # the system's errors about paths are clearer than those of pyarrow
         try:
             return pandas.read_parquet(file)
         except ImportError as error:
             raise missing_extra("pyarrow", "cli") from error
         except (ValueError, OSError) as error:
-            raise TableError(
-                f"{path!r} is not a Parquet file: a CSV file must have a name that ends in .csv"
-            ) from error
+            text = f"{path!r} is not a Parquet file: a CSV file must have a name that ends in .csv"
+            raise TableError(text) from error
 
 
 def _read_csv(pandas: Any, path: str, separator: str) -> "pandas.DataFrame":

@@ -6,8 +6,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from neuralforest.cli._output import add_json_argument, emit, log
-from neuralforest.cli._scores import Scores, comparison_table, held_out_scores, validation_scores
+from neuralforest.cli._output import add_json_argument, emit, held_out_scores, log, score_tables, validation_scores
 from neuralforest.cli._tables import add_table_arguments, read_table
 from neuralforest.estimators import NeuralForestClassifier, NeuralForestRegressor, forests
 from neuralforest.estimators.summary import stacking_text, trees_improved
@@ -17,7 +16,7 @@ from neuralforest.tables import MAX_CLASSES, Column, TableModel, Task, column_of
 from neuralforest.training import ProgressBar
 
 if TYPE_CHECKING:
-    import pandas
+    from pandas import DataFrame
 
 HELP = "fit a neural forest to a table and write it to a model file"
 EXAMPLES = """  neuralforest fit houses.csv --target price --out houses.nforest
@@ -29,27 +28,26 @@ _IDENTIFIER_ROWS = 20  # with fewer rows, distinct strings may be a coincidence
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
+    add = parser.add_argument
     add_table_arguments(parser)
-    parser.add_argument("--target", required=True, metavar="NAME", help="column to predict")
-    parser.add_argument("--out", required=True, metavar="FILE", help="model file to write, by convention *.nforest")
-    parser.add_argument(
+    add("--target", required=True, metavar="NAME", help="column to predict")
+    add("--out", required=True, metavar="FILE", help="model file to write, by convention *.nforest")
+    add(
         "--task",
         choices=("auto", "regression", "classification"),
         default="auto",
         help=f"auto: strings, booleans and up to {MAX_CLASSES} distinct integers are classes (default: %(default)s)",
     )
-    parser.add_argument("--drop", action="append", default=[], metavar="A,B", help="columns to ignore; can be repeated")
-    parser.add_argument(
-        "--test", type=_fraction, metavar="FRACTION", help="fraction of the rows to hold out for a test"
-    )
+    add("--drop", action="append", default=[], metavar="A,B", help="columns to ignore; can be repeated")
+    add("--test", type=_fraction, metavar="FRACTION", help="fraction of the rows to hold out for a test")
     _add_model_arguments(parser)
     add_json_argument(parser)
 
 
 def _add_model_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the parameters of the estimator, with its defaults."""
-    defaults = NeuralForestRegressor().get_params()
-    parser.add_argument(
+    add, defaults = parser.add_argument, NeuralForestRegressor().get_params()
+    add(
         "--validation",
         default=defaults["validation"],
         metavar="HOW",
@@ -57,14 +55,9 @@ def _add_model_arguments(parser: argparse.ArgumentParser) -> None:
         help="validation rows: oob (the out-of-bag rows of each tree), a fraction to hold out, or auto: oob for "
         f"independent training, else hold out {defaults['validation_fraction']:g} (default: %(default)s)",
     )
-    parser.add_argument(
-        "--trees",
-        type=_positive,
-        metavar="N",
-        help="number of trees; disables stacking (default: with stacking, 8 to 60 trees, 20 to 60 for classification, "
-        "decreasing with the number of rows)",
-    )
-    parser.add_argument(
+    trees = "number of trees; disables stacking (default: with stacking, 8 to 60 trees, 20 to 60 for classification, "
+    add("--trees", type=_positive, metavar="N", help=trees + "decreasing with the number of rows)")
+    add(
         "--epochs",
         type=lambda text: text if text == "auto" else _positive(text),
         default=defaults["max_epochs"],
@@ -75,11 +68,9 @@ def _add_model_arguments(parser: argparse.ArgumentParser) -> None:
         ("training", ("independent", "joint"), "each tree as a network of its own, or all trees as one"),
         ("connectivity", ("full", "sparse"), "all connections, or those of the trees, which is faster"),
     ):
-        parser.add_argument(f"--{name}", choices=choices, default=defaults[name], help=f"{text} (default: %(default)s)")
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="random seed (default: %(default)s)")
-    parser.add_argument(
-        "--jobs", type=int, default=-1, metavar="N", help="threads (default: %(default)s, one per processor)"
-    )
+        add(f"--{name}", choices=choices, default=defaults[name], help=f"{text} (default: %(default)s)")
+    add("--seed", type=int, default=0, metavar="N", help="random seed (default: %(default)s)")
+    add("--jobs", type=int, default=-1, metavar="N", help="threads (default: %(default)s, one per processor)")
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -101,12 +92,12 @@ def run(arguments: argparse.Namespace) -> None:
         "task": task,
         "target": model.target,
         "rows": len(table),
-        "columns": [{"name": column.name, "categories": column.categories} for column in model.columns],
+        "columns": [vars(column) for column in model.columns],
         "stacking_weights": estimator.stacking_weights_,
         "scores": scores,
         "seconds": time.perf_counter() - started,
     }
-    emit(arguments, _summary(arguments, model, facts, scores), facts)
+    emit(arguments, _summary(arguments, model, facts), facts)
 
 
 def _check_folder(path: str) -> None:
@@ -118,17 +109,16 @@ def _check_folder(path: str) -> None:
         raise TableError(f"{path!r} is a folder: set --out to a file")
 
 
-def _without(table: "pandas.DataFrame", drop: list[str], target: str) -> "pandas.DataFrame":
-    column_of(table, target)
+def _without(table: "DataFrame", drop: list[str], target: str) -> "DataFrame":
     dropped = [name.strip() for names in drop for name in names.split(",") if name.strip()]
-    for name in dropped:
+    for name in (target, *dropped):
         column_of(table, name)
     if target in dropped:
         raise TableError(f"the target {target!r} must not be among the columns to --drop")
     return table.drop(columns=dropped)
 
 
-def _task(arguments: argparse.Namespace, table: "pandas.DataFrame") -> Task:
+def _task(arguments: argparse.Namespace, table: "DataFrame") -> Task:
     if arguments.task != "auto":
         return arguments.task
     task, reason = guess_task(table[arguments.target])
@@ -137,22 +127,18 @@ def _task(arguments: argparse.Namespace, table: "pandas.DataFrame") -> Task:
     return task
 
 
-def _log_identifiers(arguments: argparse.Namespace, table: "pandas.DataFrame") -> None:
+def _log_identifiers(arguments: argparse.Namespace, table: "DataFrame") -> None:
     """Mention string columns with hardly any repeated value: they do not generalise to other rows."""
     for name in table.columns:
         values = table[name].dropna()
         if name != arguments.target and len(values) > _IDENTIFIER_ROWS and values.dtype.kind not in "biuf":
             column = Column.learn(values)
             if column.categories is not None and len(column.categories) > 0.9 * len(values):
-                log(
-                    arguments,
-                    f"column {name!r} has a new string in almost every row: --drop {name!r} if it is an identifier",
-                )
+                text = f"column {name!r} has a new string in almost every row: --drop {name!r} if it is an identifier"
+                log(arguments, text)
 
 
-def _train_test_split(
-    table: "pandas.DataFrame", fraction: float | None, seed: int
-) -> tuple["pandas.DataFrame", "pandas.DataFrame | None"]:
+def _train_test_split(table: "DataFrame", fraction: float | None, seed: int) -> tuple["DataFrame", "DataFrame | None"]:
     """Return the training rows, and the test rows, if any."""
     if fraction is None:
         return table, None
@@ -183,20 +169,15 @@ def _estimator(arguments: argparse.Namespace, task: Task, n_rows: int, n_columns
     )
 
 
-def _summary(
-    arguments: argparse.Namespace, model: TableModel, facts: dict[str, Any], scores: dict[str, dict[str, Scores]]
-) -> str:
+def _summary(arguments: argparse.Namespace, model: TableModel, facts: dict[str, Any]) -> str:
     strings = [column.name for column in model.columns if column.categories is not None]
     lines = [
         f"{arguments.out}: {facts['task']} of {model.target!r}, {facts['rows']} rows, {len(model.columns)} columns, "
         f"{facts['seconds']:.1f} s",
         *([f"string columns, encoded in alphabetical order: {listed(strings)}"] if strings else []),
         "; ".join([trees_improved(model.model.history_), *stacking_text(model.model.network_)]),
-        "validation score (used for model selection):",
-        comparison_table(scores["validation"]),
+        *score_tables(facts["scores"]),
     ]
-    if "test" in scores:
-        lines += ["test score (held-out rows):", comparison_table(scores["test"])]
     return "\n".join(lines)
 
 

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from neuralforest.cli._output import add_json_argument, emit, log
 from neuralforest.cli._tables import add_table_arguments, read_table
 from neuralforest.exceptions import TableError
-from neuralforest.network import ForestNetwork
 from neuralforest.persistence import load
 from neuralforest.tables import Column, TableModel, listed
 
@@ -39,7 +38,7 @@ def run(arguments: argparse.Namespace) -> None:
     table = read_table(arguments.data, arguments.separator)
     model = as_table_model(model, table)
     columns = _predictions(model, table, arguments.proba)
-    known = {model.target, *model.column_names}
+    known = {model.target, *(column.name for column in model.columns)}
     ignored = [name for name in table.columns if name not in known]
     if ignored:
         log(arguments, f"columns that the model was not fitted on are ignored: {listed(ignored)}")
@@ -54,8 +53,8 @@ def run(arguments: argparse.Namespace) -> None:
         _write(sys.stdout, columns)
 
 
-def network_of(model: Any) -> ForestNetwork:
-    """Return the network of anything that a model file holds."""
+def network_of(model: Any) -> Any:
+    """Return the network of whatever a model file holds."""
     inner = getattr(model, "model", model)
     return getattr(inner, "network_", inner)
 

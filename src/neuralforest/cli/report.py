@@ -48,10 +48,11 @@ def run(arguments: argparse.Namespace) -> None:
         raise TableError(f"{arguments.model!r} does not hold the name of its target: set --target")
     values = column_of(table, target)
     model = as_table_model(model, table.drop(columns=[target]))
-    if target in model.column_names:
+    names = [column.name for column in model.columns]
+    if target in names:
         raise TableError(f"the target must not be among the features of the model, got {target!r}")
     X, y = model.encode(table), _true_values(model, values)
-    write_report(model.model, X, y, arguments.out, model.column_names)
+    write_report(model.model, X, y, arguments.out, names)
     emit(arguments, f"{arguments.out}: report on {len(X)} rows", {"rows": len(X), "out": arguments.out})
 
 

@@ -123,10 +123,11 @@ def _describe(model: Any) -> tuple[Arrays, dict[str, Any]]:
 
 
 def _store_table(model: TableModel) -> dict[str, Any]:
-    def store(column: Column) -> dict[str, Any]:
-        return {"name": column.name, "categories": None if column.categories is None else list(column.categories)}
-
-    return {"target": model.target, "columns": list(map(store, model.columns))}
+    columns = [
+        {"name": column.name, "categories": None if column.categories is None else list(column.categories)}
+        for column in model.columns
+    ]
+    return {"target": model.target, "columns": columns}
 
 
 def _restore(arrays: Arrays, description: dict[str, Any]) -> Any:

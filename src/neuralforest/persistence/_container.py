@@ -18,6 +18,7 @@ import math
 import os
 import stat
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -55,13 +56,9 @@ def content(arrays: Arrays, text: str) -> Iterator[bytes | memoryview]:
     names = sorted(native, key=lambda name: (-native[name].dtype.itemsize, name))  # each is aligned
     entries, offset = {}, 0
     for name in names:
-        array = native[name]
-        entries[name] = {
-            "dtype": _NAMES[array.dtype],
-            "shape": list(array.shape),
-            "data_offsets": [offset, offset + array.nbytes],
-        }
+        array, begin = native[name], offset
         offset += array.nbytes
+        entries[name] = {"dtype": _NAMES[array.dtype], "shape": list(array.shape), "data_offsets": [begin, offset]}
     metadata = {"sha256": _ZEROS.decode(), "neuralforest": text}
     header = json.dumps({"__metadata__": metadata} | entries, separators=(",", ":")).encode()
     header += b" " * (-len(header) % 8)
@@ -121,8 +118,7 @@ def _unpack(view: memoryview) -> tuple[Arrays, str]:
     body = view[8 + length :]
     entries = {name: _entry(name, entry, len(body)) for name, entry in header.items()}
     ranges = sorted((begin, end) for _, _, begin, end in entries.values())
-    ends = [0, *(end for _, end in ranges)]
-    if ends[-1] != len(body) or any(begin != end for (begin, _), end in zip(ranges, ends[:-1], strict=True)):
+    if any(end != begin for (_, end), (begin, _) in pairwise([(0, 0), *ranges, (len(body), len(body))])):
         raise ModelFileError("the arrays must fill the file without gaps or overlaps")
     arrays = {}
     for name, (dtype, shape, begin, end) in entries.items():

@@ -40,9 +40,8 @@ def store_estimator(estimator: NeuralForest, arrays: Arrays) -> dict[str, Any]:
         labels = store_labels(estimator.classes_, "fit.classes", arrays)
     else:
         arrays["fit.constant"] = estimator._constant
-        arrays["residuals.relative"] = estimator._residuals.relative
-        arrays["residuals.floor"] = estimator._residuals.floor
-        arrays["residuals.prior"] = np.array([estimator._residuals.prior])
+        for item in fields_of(Residuals):
+            arrays[f"residuals.{item.name}"] = np.atleast_1d(getattr(estimator._residuals, item.name))
     return {
         "parameters": _plain_parameters(estimator),
         "forest": _store_forest(estimator, arrays),
@@ -104,11 +103,10 @@ def restore_estimator(kind: type[NeuralForest], fields: Fields, arrays: ArrayFie
         _restore_regression(estimator, arrays, network.ensemble.n_outputs)
     estimator._split_seed, estimator._of_base_models = fields.count("split_seed", 0), None
     fields.close()
-    contrast = arrays.finite("fit.contrast", (2,), positive=True).tolist()
+    estimator.contrast_ = tuple(arrays.finite("fit.contrast", (2,), positive=True).tolist())
     losses = arrays.take("fit.losses", np.float64, (2,))
     if np.isnan(losses).any():
         raise ModelFileError("array 'fit.losses' must not hold NaN")
-    estimator.contrast_ = (contrast[0], contrast[1])
     estimator.forest_loss_, estimator.validation_loss_ = losses.tolist()
     estimator.history_ = _restore_history(arrays, network.n_subnetworks)
     return estimator

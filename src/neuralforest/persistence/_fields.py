@@ -10,6 +10,7 @@ from neuralforest.exceptions import ModelFileError
 
 Value = TypeVar("Value")
 Arrays = dict[str, NDArray[Any]]
+Shape = tuple[int | None, ...]
 
 
 class Fields:
@@ -80,7 +81,7 @@ class ArrayFields:
             raise ModelFileError(f"the array {name!r} is missing")
         return self._left.pop(name)
 
-    def take(self, name: str, dtype: Any, shape: tuple[int | None, ...]) -> NDArray[Any]:
+    def take(self, name: str, dtype: Any, shape: Shape) -> NDArray[Any]:
         """Return an array of this dtype and shape; None stands for any length."""
         array = self.any(name)
         fits = len(shape) == array.ndim and all(map(lambda want, got: want in (None, got), shape, array.shape))
@@ -91,9 +92,7 @@ class ArrayFields:
             )
         return array
 
-    def finite(
-        self, name: str, shape: tuple[int | None, ...], dtype: Any = np.float64, positive: bool = False
-    ) -> NDArray[Any]:
+    def finite(self, name: str, shape: Shape, dtype: Any = np.float64, positive: bool = False) -> NDArray[Any]:
         """Return an array of finite numbers."""
         array = self.take(name, dtype, shape)
         if not np.isfinite(array).all() or (positive and not (array > 0).all()):

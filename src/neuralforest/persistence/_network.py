@@ -1,7 +1,6 @@
 """A ForestNetwork as arrays and JSON, and back. Trees pass the checks of TreeEnsemble, the rest those below."""
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import fields as fields_of
 from dataclasses import replace
 from typing import Any, get_args
@@ -51,7 +50,7 @@ def restore_network(fields: Fields, arrays: ArrayFields) -> ForestNetwork:
         "classes": fields.optional("classes", lambda labels: restore_labels(labels, "classes", arrays)),
         "feature_names": fields.strings("feature_names"),
     }
-    with _refused():
+    try:
         ensemble = TreeEnsemble(**_restore_trees(arrays), **options)
         soft = fields.optional("soft", lambda soft: _restore_softening(soft, arrays, ensemble))
         base_models = tuple(
@@ -60,12 +59,6 @@ def restore_network(fields: Fields, arrays: ArrayFields) -> ForestNetwork:
         )
         fields.close()
         return ForestNetwork(ensemble, soft, base_models)
-
-
-@contextmanager
-def _refused() -> Iterator[None]:
-    try:
-        yield
     except InvalidEnsembleError as error:
         raise ModelFileError(f"its trees are not valid: {error}") from error
     except InvalidParameterError as error:
@@ -91,8 +84,6 @@ def _restore_softening(fields: Fields, arrays: ArrayFields, e: TreeEnsemble) -> 
     options = fields.choices(_SOFT_OPTIONS)
     fields.close()
     first_tree = partition(e, options["training"], arrays.offsets("first_tree"))
-    if e.aggregation == "sum" and not np.array_equal(first_tree, e.groups):
-        raise ModelFileError("trees that are summed must be one subnetwork, or one for each group")
     first, second = arrays.finite("contrast", (2,), positive=True).tolist()
     if max(first, second) > float(np.finfo(np.float32).max):
         raise ModelFileError("contrasts must fit into float32")

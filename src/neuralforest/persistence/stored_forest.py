@@ -103,12 +103,6 @@ class StoredForest(BaseEstimator):
         forest._sample_weight = True if draws_by_weight else None
         return forest
 
-    def _has_classes(self) -> bool:
-        return hasattr(self, "classes_")
-
-    def _has_scores(self) -> bool:
-        return self._has_classes() and self.network_.link != "identity"
-
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "StoredForest":
         """Refuse: a model file does not hold the class and the parameters of the forest."""
         raise UnsupportedModelError(
@@ -140,15 +134,15 @@ class StoredForest(BaseEstimator):
 
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Return R2 for a regressor, accuracy for a classifier."""
-        measure = accuracy_score if self._has_classes() else r2_score
+        measure = accuracy_score if hasattr(self, "classes_") else r2_score
         return float(measure(y, self.predict(X), sample_weight=sample_weight))
 
-    @available_if(_has_classes)  # type: ignore[untyped-decorator]
+    @available_if(lambda forest: hasattr(forest, "classes_"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """Return class probabilities, (rows, classes)."""
         return self.network_.predict_proba(X)
 
-    @available_if(_has_scores)  # type: ignore[untyped-decorator]
+    @available_if(lambda forest: hasattr(forest, "classes_") and forest.network_.link != "identity")  # type: ignore[untyped-decorator]
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
         """Return the raw scores of gradient boosting, (rows,) or (rows, classes)."""
         scores = self.network_.output(X)
@@ -164,5 +158,5 @@ class StoredForest(BaseEstimator):
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan, tags.input_tags.sparse, tags.target_tags.multi_output = self._accepts
-        tags.estimator_type = "classifier" if self._has_classes() else "regressor"
+        tags.estimator_type = "classifier" if hasattr(self, "classes_") else "regressor"
         return tags
