@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
+from neuralforest._frames import Column, TableEncoder
 from neuralforest.ensemble import TreeEnsemble
 from neuralforest.estimators import NeuralForestClassifier, NeuralForestRegressor, forests
 from neuralforest.estimators._base import NeuralForest
@@ -48,8 +49,37 @@ def store_estimator(estimator: NeuralForest, arrays: Arrays) -> dict[str, Any]:
         "feature_names": None if names is None else [str(name) for name in names],
         "classes": labels,
         "split_seed": int(estimator._split_seed),
+        "columns": None if estimator._encoder is None else _store_columns(estimator._encoder, arrays),
         "network": store_network(estimator.network_, arrays),
     }
+
+
+def _store_columns(encoder: TableEncoder, arrays: Arrays) -> list[dict[str, Any]]:
+    arrays |= {f"column.{i}.means": each.means for i, each in enumerate(encoder.columns) if each.means is not None}
+    return [
+        {"name": each.name, "categories": None if each.categories is None else each.categories.tolist()}
+        for each in encoder.columns
+    ]
+
+
+def _restore_columns(stored: list[Any] | None, arrays: ArrayFields, n_features: int) -> TableEncoder | None:
+    """Return the encoder of a table; categories must be sorted, because they are found by bisection."""
+    if stored is None:
+        return None
+    columns = []
+    for i, each in enumerate(stored):
+        fields, means = Fields(each, f"column {i}"), None
+        name, categories = fields.take("name", str), fields.strings("categories")
+        fields.close()
+        if arrays.holds(f"column.{i}.means"):
+            means = arrays.finite(f"column.{i}.means", (len(categories or ()) + 1,))
+        labels = None if categories is None else np.array(categories, np.str_)
+        if labels is not None and (labels[1:] <= labels[:-1]).any():
+            raise ModelFileError(f"the categories of column {i} must be different and in ascending order")
+        columns.append(Column(name, labels, means))
+    if len(columns) != n_features:
+        raise ModelFileError(f"a table must have {n_features} columns, got {len(columns)}")
+    return TableEncoder(tuple(columns))
 
 
 def _plain_parameters(estimator: NeuralForest) -> dict[str, Any]:
@@ -102,6 +132,8 @@ def restore_estimator(kind: type[NeuralForest], fields: Fields, arrays: ArrayFie
     else:
         _restore_regression(estimator, arrays, network.ensemble.n_outputs)
     estimator._split_seed, estimator._of_base_models = fields.count("split_seed", 0), None
+    columns = fields.take("columns", list, type(None))
+    estimator._encoder = _restore_columns(columns, arrays, network.ensemble.n_features)
     fields.close()
     estimator.contrast_ = tuple(arrays.finite("fit.contrast", (2,), positive=True).tolist())
     losses = arrays.take("fit.losses", np.float64, (2,))

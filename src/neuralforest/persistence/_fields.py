@@ -81,6 +81,9 @@ class ArrayFields:
             raise ModelFileError(f"the array {name!r} is missing")
         return self._left.pop(name)
 
+    def holds(self, name: str) -> bool:
+        return name in self._left
+
     def take(self, name: str, dtype: Any, shape: Shape) -> NDArray[Any]:
         """Return an array of this dtype and shape; None stands for any length."""
         array = self.any(name)

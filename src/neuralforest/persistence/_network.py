@@ -18,6 +18,7 @@ from neuralforest.persistence._plain import restore_labels, store_labels
 _SPLITS = {"feature": np.int32, "threshold": np.float64, "missing_left": np.bool_, "middle": np.int32}
 _OFFSETS = ("first_split", "first_leaf", "groups")
 _TREES = (*_SPLITS, *_OFFSETS, "value", "weight", "base_score")
+_CATEGORIES = {"first_category": np.int64, "category_left": np.bool_}  # stored where a split tests a category
 _AGGREGATION = {"aggregation": get_args(Aggregation), "link": get_args(Link)}
 _OPTIONS = _AGGREGATION | {"compare_dtype": get_args(CompareDtype)}
 _SOFT_OPTIONS = {"training": get_args(Training), "connectivity": get_args(Connectivity)}
@@ -28,7 +29,9 @@ _LINEAR = [item.name for item in fields_of(LinearModel)]
 def store_network(network: ForestNetwork, arrays: Arrays) -> dict[str, Any]:
     """Add the arrays of a network to the others, and return the rest of it for the JSON."""
     e, soft = network.ensemble, network.soft
-    _store_arrays(e, _TREES, arrays)
+    _store_trees(e, arrays)
+    if not np.isnan(e.missing_range).all():
+        arrays["missing_range"] = e.missing_range
     if soft is not None:
         _store_arrays(soft, _SOFT, arrays)
     return {
@@ -36,6 +39,7 @@ def store_network(network: ForestNetwork, arrays: Arrays) -> dict[str, Any]:
         "second_at_zero": bool(e.second_at_zero),
         "feature_names": None if e.feature_names is None else [str(name) for name in e.feature_names],
         "classes": None if e.classes is None else store_labels(e.classes, "classes", arrays),
+        "categories": None if e.categories is None else _store_categories(e.categories, arrays),
         **{name: getattr(e, name) for name in _OPTIONS},
         "soft": None if soft is None else {name: getattr(soft, name) for name in _SOFT_OPTIONS},
         "base_models": [_store_base_model(each, i, arrays) for i, each in enumerate(network.base_models)],
@@ -49,7 +53,10 @@ def restore_network(fields: Fields, arrays: ArrayFields) -> ForestNetwork:
         "second_at_zero": fields.take("second_at_zero", bool),
         "classes": fields.optional("classes", lambda labels: restore_labels(labels, "classes", arrays)),
         "feature_names": fields.strings("feature_names"),
+        "categories": _restore_categories(fields.take("categories", list, type(None)), arrays),
     }
+    if arrays.holds("missing_range"):
+        options["missing_range"] = arrays.take("missing_range", np.float64, (options["n_features"], 2))
     try:
         ensemble = TreeEnsemble(**_restore_trees(arrays), **options)
         soft = fields.optional("soft", lambda soft: _restore_softening(soft, arrays, ensemble))
@@ -65,13 +72,37 @@ def restore_network(fields: Fields, arrays: ArrayFields) -> ForestNetwork:
         raise ModelFileError(f"its parts do not fit together: {error}") from error
 
 
+def _store_trees(e: TreeEnsemble, arrays: Arrays, prefix: str = "") -> None:
+    _store_arrays(e, [*_TREES, *(_CATEGORIES if len(e.category_left) else ())], arrays, prefix)
+
+
+def _store_categories(categories: tuple[Any, ...], arrays: Arrays) -> list[Any]:
+    return [
+        None if labels is None else store_labels(np.asarray(labels), f"categories.{i}", arrays)
+        for i, labels in enumerate(categories)
+    ]
+
+
+def _restore_categories(stored: list[Any] | None, arrays: ArrayFields) -> tuple[Any, ...] | None:
+    if stored is None:
+        return None
+    return tuple(
+        None if labels is None else restore_labels(Fields(labels, "categories"), f"categories.{i}", arrays)
+        for i, labels in enumerate(stored)
+    )
+
+
 def _store_arrays(source: object, names: Iterable[str], arrays: Arrays, prefix: str = "") -> None:
     arrays.update({prefix + name: np.asarray(getattr(source, name)) for name in names})
 
 
 def _restore_trees(arrays: ArrayFields, prefix: str = "") -> dict[str, Any]:
     value = arrays.finite(prefix + "value", (None, None))
+    categories: dict[str, Any] = dict.fromkeys(_CATEGORIES)
+    if arrays.holds(prefix + "first_category"):
+        categories = {name: arrays.take(prefix + name, dtype, (None,)) for name, dtype in _CATEGORIES.items()}
     return {
+        **categories,
         **{name: arrays.take(prefix + name, dtype, (None,)) for name, dtype in _SPLITS.items()},
         **{name: arrays.offsets(prefix + name) for name in _OFFSETS},
         "value": value,
@@ -89,7 +120,7 @@ def _restore_softening(fields: Fields, arrays: ArrayFields, e: TreeEnsemble) -> 
         raise ModelFileError("contrasts must fit into float32")
     # The structure has no memory for parameters: their number is compared before any is allocated.
     layout = ParameterLayout(build_structure(e, first_tree, options["connectivity"], (first, second)))
-    inputs, outputs = (e.n_features,), (e.n_outputs,)
+    inputs, outputs = (layout.structure.n_columns,), (e.n_outputs,)
     return Softening(
         contrast=(first, second),
         center=arrays.finite("center", inputs),
@@ -120,7 +151,7 @@ def _store_base_model(stacked: StackedModel, number: int, arrays: Arrays) -> dic
         )
     if model.soft is not None or model.base_models:
         raise ModelFileError(f"a base model must be a hard network without base models to be saved, got {model!r}")
-    _store_arrays(model.ensemble, _TREES, arrays, prefix)
+    _store_trees(model.ensemble, arrays, prefix)
     return description | {"kind": "trees"} | {name: getattr(model.ensemble, name) for name in _AGGREGATION}
 
 

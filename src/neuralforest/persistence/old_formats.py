@@ -93,7 +93,15 @@ def _to_7(description: Description, arrays: Arrays) -> Content:
     return description, {_array_name(name): array for name, array in arrays.items()}
 
 
-_STEPS: tuple[Callable[[Description, Arrays], Content], ...] = (_to_2, _to_3, _to_4, _to_5, _to_6, _to_7)
+def _to_8(description: Description, arrays: Arrays) -> Content:
+    """Splits may test categories, features may have them, and an estimator may encode the columns of a table."""
+    description = _with_network(description, _network(description) | {"categories": None})
+    if description.get("kind") != "network":
+        description = description | {"model": _object(description, "model") | {"columns": None}}
+    return description, arrays
+
+
+_STEPS: tuple[Callable[[Description, Arrays], Content], ...] = (_to_2, _to_3, _to_4, _to_5, _to_6, _to_7, _to_8)
 
 FORMAT = len(_STEPS) + 1
 """The number of the current format."""
