@@ -8,7 +8,7 @@ from onnx import numpy_helper
 
 from neuralforest.exceptions import UnsupportedModelError
 from neuralforest.export._graph import Graph
-from neuralforest.export._nodes import Nodes, nodes_of
+from neuralforest.export._nodes import CategoryColumns, Nodes, nodes_of
 from neuralforest.export._view import View
 
 
@@ -23,7 +23,8 @@ def add_hard_trees(graph: Graph, view: View, x: str) -> str:
     trees = nodes_of(e, view.hard_trees)
     value = graph.number(trees.value - view.weighted_sum.hard_center)
     if len(trees.feature):
-        leaf = graph.add("TreeEnsembleRegressor", graph.cast(x, e.compare_dtype), **_attributes(trees))  # (rows, trees)
+        columns = _with_categories(graph, graph.cast(x, e.compare_dtype), trees.categories)
+        leaf = graph.add("TreeEnsembleRegressor", columns, **_attributes(trees))  # (rows, trees)
     else:  # zeros
         rows = graph.add("Gather", graph.add("Shape", x), graph.constant(np.array([0])), axis=0)
         column = graph.add("ConstantOfShape", graph.add("Concat", rows, graph.constant(np.array([1])), axis=0))
@@ -31,6 +32,18 @@ def add_hard_trees(graph: Graph, view: View, x: str) -> str:
     leaf = graph.add("Add", graph.cast(leaf, "int64"), graph.constant(trees.first_leaf[:-1]))
     values = graph.add("Gather", value, leaf, axis=0)  # (rows, trees, outputs)
     return graph.add("ReduceSum", values, graph.constant(np.array([1])), keepdims=0)
+
+
+def _with_categories(graph: Graph, x: str, columns: CategoryColumns) -> str:
+    """Add the columns that splits on categories compare, behind those of x; NaN stays NaN."""
+    if not len(columns.feature):
+        return x
+    own = graph.add("Gather", x, graph.constant(columns.feature), axis=1)
+    zero, n_known = (graph.constant(bound.astype(columns.right.dtype)) for bound in (np.zeros(1), columns.n_known))
+    is_known = graph.add("And", graph.add("GreaterOrEqual", own, zero), graph.add("Less", own, n_known))
+    entry = graph.cast(graph.add("Where", is_known, own, n_known), "int64")
+    right = graph.add("Gather", graph.constant(columns.right), graph.add("Add", entry, graph.constant(columns.first)))
+    return graph.add("Concat", x, graph.add("Where", graph.add("IsNaN", own), own, right), axis=1)
 
 
 def _attributes(trees: Nodes) -> dict[str, Any]:

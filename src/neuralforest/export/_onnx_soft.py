@@ -9,6 +9,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from neuralforest.export._graph import Graph
+from neuralforest.export._one_hot import OneHot, SparseWeights
 from neuralforest.export._view import View
 from neuralforest.network import ForestNetwork, LayerParameters
 from neuralforest.network.structure import connection_units
@@ -31,9 +32,10 @@ _STEEP = 100.0  # beyond it the first layer is computed in float64, so that the 
 class HiddenLayers(NamedTuple):
     """Units that are connected to no others: those of one tree, or of a fully connected subnetwork."""
 
-    feature: NDArray[np.int32]  # (splits,)
+    column: NDArray[np.int32]  # (splits,): the split's own input column, or the first of several
     missing: NDArray[np.float32]  # (splits,): the unit's output where its feature is missing
-    W1: NDArray[np.float32]  # (splits, 1), the weight of the split's own feature; or (splits, features)
+    W1: NDArray[np.float32]  # (splits, 1), the weight of a number, 0 for a category; or (splits, columns)
+    W1_categories: NDArray[np.float32]  # (splits, columns of categories); without columns where W1 has all
     b1: NDArray[np.float32]  # (splits,)
     W2: Any  # (leaves, splits), an array or a scipy.sparse.csr_array
     b2: NDArray[np.float32]  # (leaves,)
@@ -49,18 +51,19 @@ def add_soft_trees(graph: Graph, view: View, x: str, form: str) -> str:
     """Add the sum over all soft trees, (outputs, rows); x is (rows, features), as the trees compare it."""
     inputs = _Inputs(graph, view, x)
     limit = {"auto": DENSE_LEAVES, "dense": np.inf, "sparse": 1}[form]  # one leaf has no connection to follow
-    parts = sorted(_hidden_layers(view.network, view.relative_weight), key=lambda part: part.n_leaves)
+    parts = sorted(_hidden_layers(view), key=lambda part: part.n_leaves)
     dense = [part for part in parts if inputs.full or part.n_leaves <= limit]
     sums = [_dense_sum(graph, view, inputs, group) for group in _groups(dense)]
     sums += [_sparse_sum(graph, view, inputs, group) for group in _groups(parts[len(dense) :])]
     return sums[0] if len(sums) == 1 else graph.add("Sum", *sums)
 
 
-def _hidden_layers(network: ForestNetwork, weight: NDArray[np.float64]) -> Iterator[HiddenLayers]:
-    """Return the hidden layers of the soft subnetworks, their scores multiplied by weights, (subnetworks,)."""
+def _hidden_layers(view: View) -> Iterator[HiddenLayers]:
+    """Return the hidden layers of the soft subnetworks, their scores multiplied by their weights."""
+    network = view.network
     of_subnetwork = _full if network.structure.full else _sparse
-    for subnetwork in np.flatnonzero(~network.hard).tolist():
-        p, factor = network.layout.views(network.kernel_parameters, subnetwork), weight[subnetwork]
+    for subnetwork in view.soft_subnetworks:
+        p, factor = network.layout.views(network.kernel_parameters, subnetwork), view.relative_weight[subnetwork]
         for layers in of_subnetwork(network, subnetwork, p):
             W_out = factor * layers.W_out.astype(np.float64)
             yield layers._replace(W_out=W_out, offset=factor * layers.offset)
@@ -70,13 +73,18 @@ def _sparse(network: ForestNetwork, subnetwork: int, p: LayerParameters) -> Iter
     e, trees = network.ensemble, network.subnetworks.trees(subnetwork)
     units = connection_units(e, trees.start, trees.stop)
     W2 = scipy.sparse.csr_array((p.w2, units), (len(p.b2), len(p.b1)))
+    w = SparseWeights.of(network, np.arange(e.n_splits)[network.subnetworks.splits(subnetwork)])
+    n_categories = np.count_nonzero(network.columns.is_category)
+    W1, W1_categories = (np.zeros((len(p.b1), n), p.w1.dtype) for n in (1, n_categories))
+    W1[w.unit_of_number, 0], W1_categories[w.unit_of_category, w.place] = p.w1[w.number], p.w1[w.category]
     for tree in trees:
         _, splits, leaves, place = network.subnetworks.place_of(tree)
         own = slice(e.first_split[tree], e.first_split[tree + 1])
         yield HiddenLayers(
-            feature=e.feature[own],
+            column=network.structure.column[own],
             missing=network.structure.missing[own],
-            W1=p.w1[splits, None],
+            W1=W1[splits],
+            W1_categories=W1_categories[splits],
             b1=p.b1[splits],
             W2=W2[leaves, splits],
             b2=p.b2[leaves],
@@ -86,19 +94,20 @@ def _sparse(network: ForestNetwork, subnetwork: int, p: LayerParameters) -> Iter
 
 
 def _full(network: ForestNetwork, subnetwork: int, p: LayerParameters) -> Iterator[HiddenLayers]:
-    e, subnetworks = network.ensemble, network.subnetworks
+    s, subnetworks = network.structure, network.subnetworks
     own, W_out, offset = subnetworks.splits(subnetwork), p.w_out.T, p.b_out.astype(np.float64)
     if network.softmax_head:
         leaves = [subnetworks.place_of(tree).leaves for tree in subnetworks.trees(subnetwork)]
         W_out = scipy.linalg.block_diag(*(W_out[:, part] for part in leaves))
     offset = offset.ravel() if network.softmax_head else offset.sum(axis=0)
-    yield HiddenLayers(e.feature[own], network.structure.missing[own], p.w1, p.b1, p.w2, p.b2, W_out, offset)
+    rest = p.w1[:, :0]
+    yield HiddenLayers(s.column[own], s.missing[own], p.w1, rest, p.b1, p.w2, p.b2, W_out, offset)
 
 
 def _merged(parts: list[HiddenLayers], softmax_head: bool) -> HiddenLayers:
     """Lay sparse hidden layers end to end as one."""
     W_out, offset = [part.W_out for part in parts], [part.offset for part in parts]
-    units = ("feature", "missing", "W1", "b1", "b2")
+    units = ("column", "missing", "W1", "W1_categories", "b1", "b2")
     return HiddenLayers(
         **{name: np.concatenate([getattr(part, name) for part in parts]) for name in units},
         W2=scipy.sparse.block_diag([part.W2 for part in parts], format="csr"),
@@ -121,29 +130,47 @@ def _groups(parts: list[HiddenLayers]) -> Iterator[list[HiddenLayers]]:
 
 
 class _Inputs:
-    """The inputs of the first layer, (features, rows)."""
+    """The inputs of the first layer, (columns, rows)."""
 
     def __init__(self, graph: Graph, view: View, x: str) -> None:
         soft = view.network.soft
         assert soft is not None
         self.full = soft.connectivity == "full"
         # In float64 whatever the graph's dtype, as in the network: the contrast multiplies the rounding error.
-        x = graph.add("Sub", graph.cast(x, "float64"), graph.constant(soft.center))
+        x = graph.add("Sub", _expanded(graph, graph.cast(x, "float64"), view.one_hot), graph.constant(soft.center))
         x = graph.add("Div", x, graph.constant(soft.scale))
         x = graph.clip(x, soft.low, soft.high)
         x = graph.add("Transpose", graph.cast(x, graph.dtype), perm=[1, 0])
         self.dtype = "float64" if view.steepness > _STEEP else graph.dtype
         self.x = self.known = graph.cast(x, self.dtype)
-        if self.full:  # a missing value adds nothing to the units of other features
+        if self.full or view.one_hot:  # a missing value adds nothing to the units of other features
             zero = graph.constant(np.zeros((), self.dtype))
             self.known = graph.add("Where", graph.add("IsNaN", self.x), zero, self.x)
+        if view.one_hot and not self.full:
+            places = graph.constant(np.flatnonzero(view.one_hot.is_category))
+            self.categories = graph.add("Gather", self.known, places, axis=0)
+
+
+def _expanded(graph: Graph, x: str, one_hot: OneHot | None) -> str:
+    """Add the input columns of float64 rows, (rows, columns); see `InputColumns.expand`."""
+    if one_hot is None:
+        return x
+    x = graph.add("Gather", x, graph.constant(one_hot.feature), axis=1)
+    low, high = graph.constant(one_hot.low), graph.constant(one_hot.high)
+    inside = graph.add("And", graph.add("GreaterOrEqual", x, low), graph.add("Less", x, high))
+    value = graph.cast(graph.add("Xor", inside, graph.constant(one_hot.is_other)), "float64")
+    value = graph.add("Where", graph.add("IsNaN", x), graph.constant(one_hot.missing), value)
+    return graph.add("Where", graph.constant(one_hot.is_category), value, x)
 
 
 def _splits(graph: Graph, view: View, inputs: _Inputs, layer: dict[str, NDArray[Any]]) -> str:
     """Add the outputs of the first layer, (..., splits, rows); `layer` has arrays of HiddenLayers, maybe stacked."""
-    own = graph.add("Gather", inputs.x, graph.constant(layer["feature"]), axis=0)
+    own = graph.add("Gather", inputs.x, graph.constant(layer["column"]), axis=0)
     weights = graph.constant(layer["W1"].astype(inputs.dtype))
     u = graph.add("MatMul", weights, inputs.known) if inputs.full else graph.add("Mul", own, weights)
+    if view.one_hot and not inputs.full:
+        weights = graph.constant(layer["W1_categories"].astype(inputs.dtype))
+        u = graph.add("Add", u, graph.add("MatMul", weights, inputs.categories))
     u = graph.add("Add", u, graph.constant(layer["b1"][..., None].astype(inputs.dtype)))
     contrast = view.network.structure.contrast1
     if contrast != 1:  # not folded into the weights, which would round them once more

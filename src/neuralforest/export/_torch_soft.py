@@ -8,6 +8,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from neuralforest.export._one_hot import OneHot, SparseWeights
 from neuralforest.export._view import View
 from neuralforest.network import LayerParameters
 from neuralforest.network.structure import connection_units
@@ -15,6 +16,37 @@ from neuralforest.network.structure import connection_units
 _STEEP = 10.0  # beyond it the first layer is computed in float64, so that the error stays below 1e-6
 
 _RUN = 256  # leaves that are summed at a time: one sum over all loses another digit
+
+
+class Expansion(nn.Module):
+    """The input columns of rows, (rows, columns); see `InputColumns.expand`."""
+
+    def __init__(self, one_hot: OneHot) -> None:
+        super().__init__()
+        for name, array in one_hot._asdict().items():
+            self.register_buffer(name, torch.from_numpy(array.copy()))
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = x[:, self.feature]
+        value = (((x >= self.low) & (x < self.high)) ^ self.is_other).to(x.dtype)
+        value = torch.where(x.isnan(), self.missing.to(x.dtype), value)
+        return torch.where(self.is_category, value, x)
+
+
+class SparseFirstLayer(nn.Module):
+    """Splits on numbers, each on a column of its own, and splits on categories, as a product of matrices."""
+
+    def __init__(self, weights: SparseWeights, is_category: NDArray[np.bool_]) -> None:
+        super().__init__()
+        for name, array in {**weights._asdict(), "column": np.flatnonzero(is_category)}.items():
+            self.register_buffer(name, torch.from_numpy(array))
+
+    def forward(self, own: Tensor, x: Tensor, w1: Tensor) -> Tensor:
+        """Return the arguments of the units without offsets; `own` is the first column of each, (splits, rows)."""
+        w = w1.new_zeros(len(own)).index_put((self.unit_of_number,), w1[self.number])
+        W = w1.new_zeros(len(own), len(self.column))
+        W = W.index_put((self.unit_of_category, self.place), w1[self.category])
+        return own * w[:, None] + W @ x[self.column]
 
 
 class SoftTrees(nn.Module):
@@ -36,15 +68,21 @@ class SoftTrees(nn.Module):
         trees = np.concatenate([network.subnetworks.trees(s) for s in view.soft_subnetworks])
         self.leaves_of_trees: list[int] = np.diff(e.first_leaf)[trees].tolist()
         splits = [np.arange(e.n_splits)[network.subnetworks.splits(s)] for s in view.soft_subnetworks]
-        self.register_buffer("feature", torch.from_numpy(e.feature[np.concatenate(splits)].astype(np.int64)))
+        column = network.structure.column[np.concatenate(splits)]
+        self.register_buffer("feature", torch.from_numpy(column.astype(np.int64)))  # a column of the inputs
         self.register_buffer("missing", torch.from_numpy(network.structure.missing[np.concatenate(splits)]))
         for name in ("center", "scale", "low", "high"):
             self.register_buffer(name, torch.from_numpy(getattr(soft, name).copy()))
         where = [network.layout.views(np.arange(network.layout.size), s) for s in view.soft_subnetworks]
         self.shapes = [(len(part.b2), len(part.b1)) for part in where]  # leaves and splits
         self._add_parameters(where, soft.parameters, view.relative_weight[view.soft_subnetworks])
+        self.expand = None if view.one_hot is None else Expansion(view.one_hot)
+        self.categories = None
         if not self.full:
             self._add_levels(view)
+            if view.one_hot is not None:
+                weights = SparseWeights.of(network, np.concatenate(splits))
+                self.categories = SparseFirstLayer(weights, view.one_hot.is_category)
 
     def _add_parameters(
         self, where: list[LayerParameters], parameters: NDArray[np.float32], weight: NDArray[np.float64]
@@ -53,7 +91,7 @@ class SoftTrees(nn.Module):
         named = zip(LayerParameters._fields, zip(*where, strict=True), strict=True)
         self.positions = {name: np.concatenate([part.reshape(-1) for part in parts]) for name, parts in named}
         n_outputs, width = where[0].w_out.shape[1], where[0].w1.shape[1:]
-        shapes = {"w1": (len(self.feature), *width), "w_out": (-1, n_outputs)}
+        shapes = {"w1": (-1, *width), "w_out": (-1, n_outputs)}
         for name in ("w1", "b1", "w2", "b2", "w_out"):
             values = parameters[self.positions[name]].reshape(shapes.get(name, (-1,)))
             self.register_parameter(name, nn.Parameter(torch.from_numpy(values)))
@@ -88,11 +126,15 @@ class SoftTrees(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """Return the sum over the trees, (rows, outputs), in the dtype of the weights."""
         x = x.to(torch.promote_types(self.compare_dtype, self.b1.dtype))
-        x = ((x - self.center) / self.scale).clamp(self.low, self.high).to(self.b1.dtype).T  # (features, rows)
+        x = x if self.expand is None else self.expand(x)
+        x = ((x - self.center) / self.scale).clamp(self.low, self.high).to(self.b1.dtype).T  # (columns, rows)
         missing = x.isnan()
         dtype = self.center.dtype if self.is_steep else self.b1.dtype
         x, w1, b1 = x.masked_fill(missing, 0.0).to(dtype), self.w1.to(dtype), self.b1.to(dtype)
-        z = torch.mm(w1, x) if self.full else x[self.feature] * w1[:, None]
+        if self.categories is not None:
+            z = self.categories(x[self.feature], x, w1)
+        else:
+            z = torch.mm(w1, x) if self.full else x[self.feature] * w1[:, None]
         u = torch.tanh(((z + b1[:, None]) * self.contrast[0]).to(self.b1.dtype))  # (splits, rows)
         u = torch.where(missing[self.feature], self.missing[:, None], u)
         z = self._full_layer(u) if self.full else self._sparse_layer(u)

@@ -35,9 +35,9 @@ def to_onnx(
 ) -> onnx.ModelProto:
     """Return a model as an ONNX graph, and write it to a file if a path is given.
 
-    The input is `X`, (rows, features), where NaN is a missing value. The output is `prediction`, (rows, outputs), or
-    for classification `label`, (rows,), and `probabilities`, (rows, classes). Scales, links, labels and all weights are
-    part of the graph.
+    The input is `X`, (rows, features), where NaN is a missing value and a category is its code. The output is
+    `prediction`, (rows, outputs), or for classification `label`, (rows,), and `probabilities`, (rows, classes). Scales,
+    links, labels and all weights are part of the graph.
 
     Parameters
     ----------
@@ -69,7 +69,8 @@ def to_onnx(
     """
     _check(dtype, opset, form)
     view, graph = View.of(model), Graph(dtype)
-    outputs = _outputs(graph, view, _raw_prediction(graph, view, form))
+    x = _with_missing(graph, view, graph.cast("X", view.ensemble.compare_dtype))
+    outputs = _outputs(graph, view, *_prediction(graph, view, x, form))
     result = graph.model(view.ensemble.n_features, outputs, opset)
     if path is not None:
         onnx.save(result, os.fspath(path))
@@ -86,10 +87,30 @@ def _check(dtype: str, opset: int, form: str) -> None:
         raise InvalidParameterError(f"form must be 'auto', 'dense' or 'sparse', got {form!r}")
 
 
-def _raw_prediction(graph: Graph, view: View, form: str) -> str:
-    """Add the raw prediction of the network stacked with its base models, (rows, outputs)."""
+def _with_missing(graph: Graph, view: View, x: str) -> str:
+    """Add NaN in place of numbers that mean a missing value."""
+    if view.missing_range is None:
+        return x
+    low, high = (graph.constant(bound) for bound in view.missing_range.T.copy())  # NaN is never above or below
+    wide = graph.cast(x, "float64")
+    missing = graph.add("And", graph.add("GreaterOrEqual", wide, low), graph.add("LessOrEqual", wide, high))
+    return graph.add("Where", missing, graph.constant(np.array(np.nan, view.ensemble.compare_dtype)), x)
+
+
+def _prediction(graph: Graph, view: View, x: str, form: str) -> tuple[str, str]:
+    """Add what decides about the label, (rows, outputs), and the prediction or the probabilities."""
+    if not view.groups:
+        score = _raw_prediction(graph, view, x, form)
+        return score, score if view.ensemble.classes is None else _probability(graph, view.ensemble.link, score)
+    parts = [_prediction(graph, group, x, form)[1] for group in view.groups]
+    probability = graph.add("Mean", *parts)
+    second = graph.add("Gather", probability, graph.constant(np.array([1])), axis=1)
+    return graph.add("Sub", second, graph.number(0.5)), probability
+
+
+def _raw_prediction(graph: Graph, view: View, x: str, form: str) -> str:
+    """Add the raw prediction of the network stacked with its base models, (rows, outputs); x as trees compare it."""
     parts, network = view.weighted_sum, view.network
-    x = graph.cast("X", view.ensemble.compare_dtype)  # the same as X where the dtypes agree
     total = graph.number(parts.shift)
     if view.soft_subnetworks:
         soft = graph.add("Transpose", add_soft_trees(graph, view, x, form), perm=[1, 0])
@@ -101,9 +122,7 @@ def _raw_prediction(graph: Graph, view: View, form: str) -> str:
         total = graph.add("Mul", total, graph.number(network.network_weight))
     for each in network.base_models:
         if isinstance(each.model, ForestNetwork):
-            prediction = _raw_prediction(graph, view.of_base_model(each.model), form)
-            if each.model.classes is not None:
-                prediction = _probability(graph, each.model.link, prediction)
+            _, prediction = _prediction(graph, view.of_base_model(each.model), x, form)
         else:
             prediction = _add_linear(graph, each.model, x)
         total = graph.add("Add", total, graph.add("Mul", prediction, graph.number(each.weight)))
@@ -120,15 +139,14 @@ def _add_linear(graph: Graph, model: Any, x: str) -> str:
     return graph.add("Add", product, graph.number(model.intercept))
 
 
-def _outputs(graph: Graph, view: View, score: str) -> dict[str, Any]:
+def _outputs(graph: Graph, view: View, score: str, prediction: str) -> dict[str, Any]:
     e = view.ensemble
     if e.classes is None:
         prediction = graph.add("Exp", score) if e.link == "log" else score
         return {"prediction": (prediction, graph.dtype, [e.n_outputs])}
     classes = labels(e.classes)
-    probability = _probability(graph, e.link, score)
     label = graph.add("Gather", graph.constant(classes), _best(graph, e, score), axis=0)
-    return {"label": (label, classes.dtype, []), "probabilities": (probability, graph.dtype, [len(classes)])}
+    return {"label": (label, classes.dtype, []), "probabilities": (prediction, graph.dtype, [len(classes)])}
 
 
 def _best(graph: Graph, e: TreeEnsemble, score: str) -> str:

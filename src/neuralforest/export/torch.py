@@ -14,12 +14,27 @@ except ImportError as error:
 
 from torch import Tensor, nn
 
-from neuralforest.export._nodes import nodes_of
+from neuralforest.export._nodes import CategoryColumns, nodes_of
 from neuralforest.export._torch_soft import SoftTrees
 from neuralforest.export._view import View
 from neuralforest.network import ForestNetwork
 
 __all__ = ["ForestModule", "from_torch", "to_torch"]
+
+
+class CategoryTables(nn.Module):
+    """The columns that splits on categories compare; see `CategoryColumns`."""
+
+    def __init__(self, columns: CategoryColumns) -> None:
+        super().__init__()
+        for name, array in columns._asdict().items():
+            self.register_buffer(name, torch.from_numpy(array))
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = x[:, self.feature]
+        is_known = (x >= 0) & (x < self.n_known)
+        entry = torch.where(is_known, x, self.n_known.to(x.dtype)).long()
+        return torch.where(x.isnan(), x, self.right.to(x.dtype)[self.first + entry])
 
 
 class HardTrees(nn.Module):
@@ -30,6 +45,7 @@ class HardTrees(nn.Module):
         trees = nodes_of(view.ensemble, view.hard_trees)
         n_splits, n_leaves = len(trees.feature), len(trees.value)
         self.depth, self.n_splits = trees.depth, n_splits
+        self.categories = CategoryTables(trees.categories) if len(trees.categories.feature) else None
         # Both children of a leaf are the leaf itself, so that every row takes as many steps as the deepest.
         leaves, zeros = torch.arange(n_splits, n_splits + n_leaves), torch.zeros(n_leaves)
         of_leaves = {"feature": zeros, "threshold": zeros, "missing_left": zeros, "left": leaves, "right": leaves}
@@ -41,9 +57,10 @@ class HardTrees(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the sum, (rows, outputs); x in the dtype that the trees compare in."""
+        x = x if self.categories is None else torch.cat([x, self.categories(x)], dim=1)
         node = self.root.expand(x.shape[0], -1)  # (rows, trees)
         for _ in range(self.depth):
-            value = x.gather(1, self.feature[node])
+            value = x.gather(1, self.feature[node])  # of X, or of a column that a split on categories compares
             to_left = (value <= self.threshold[node]) | (value.isnan() & self.missing_left[node])
             node = torch.where(to_left, self.left[node], self.right[node])
         return self.value[node - self.n_splits].sum(dim=1)
@@ -69,7 +86,8 @@ class ForestModule(nn.Module):
     """A network of trees in torch. Made by :func:`to_torch`.
 
     `soft` holds the weights of the soft trees, `hard` the trees that are evaluated as trees; each may be None.
-    `base_models` are the modules of the base models, with their `stacking_weights`.
+    `base_models` are the modules of the base models, with their `stacking_weights`. Where the probabilities of groups
+    of trees are averaged, `groups` holds a module for each.
     """
 
     def __init__(self, view: View) -> None:
@@ -77,8 +95,11 @@ class ForestModule(nn.Module):
         self.network = view.network  # for `from_torch`
         self.link, self.classes = view.ensemble.link, view.ensemble.classes
         self.compare_dtype = getattr(torch, view.ensemble.compare_dtype)
-        self.soft = SoftTrees(view) if view.soft_subnetworks else None
-        self.hard = HardTrees(view) if len(view.hard_trees) else None
+        self.groups = nn.ModuleList(ForestModule(group) for group in view.groups)
+        self.soft = SoftTrees(view) if view.soft_subnetworks and not view.groups else None
+        self.hard = HardTrees(view) if len(view.hard_trees) and not view.groups else None
+        missing_range = None if view.missing_range is None else torch.from_numpy(view.missing_range.copy())
+        self.register_buffer("missing_range", missing_range)
         models = view.network.base_models
         self.network_weight, self.stacking_weights = view.network.network_weight, [each.weight for each in models]
         self.base_models = nn.ModuleList(
@@ -93,6 +114,11 @@ class ForestModule(nn.Module):
 
     def output(self, x: Tensor) -> Tensor:
         """Return the raw predictions of the network stacked with its base models, (rows, outputs)."""
+        x = self._with_missing(x)
+        if self.groups:
+            second = torch.stack([torch.special.ndtr(group.output(x)) for group in self.groups]).mean(dim=0)
+            ends = torch.finfo(second.dtype)
+            return torch.special.ndtri(second.clamp(ends.tiny, 1 - ends.eps / 2))
         total, dtype = self.shift.expand(x.shape[0], -1), x.dtype
         if self.hard is not None:
             total = total + self.hard_factor * self.hard(x.detach().to(self.compare_dtype))
@@ -103,6 +129,13 @@ class ForestModule(nn.Module):
         for model, weight in zip(self.base_models, self.stacking_weights, strict=True):
             total = total + weight * model(x)
         return total.to(dtype)
+
+    def _with_missing(self, x: Tensor) -> Tensor:
+        """Return x with NaN for numbers that mean a missing value."""
+        if self.missing_range is None:
+            return x
+        wide, (low, high) = x.to(self.compare_dtype).to(self.missing_range.dtype), self.missing_range.T
+        return x.masked_fill((wide >= low) & (wide <= high), torch.nan)
 
     def forward(self, x: Tensor) -> Tensor:
         """Return predictions, (rows, outputs), or probabilities, (rows, classes)."""
@@ -121,8 +154,8 @@ def to_torch(model: Any) -> ForestModule:
     """Return a model as a torch module that computes the same.
 
     The weights of soft trees are parameters, in float32, one for each connection of the network. Hard trees and base
-    models have no parameters. The module takes X as (rows, features), where NaN is a missing value, and returns
-    predictions, (rows, outputs), or probabilities, (rows, classes).
+    models have no parameters. The module takes X as (rows, features), where NaN is a missing value and a category is
+    its code, and returns predictions, (rows, outputs), or probabilities, (rows, classes).
 
     Parameters
     ----------
@@ -174,10 +207,12 @@ def from_torch(module: ForestModule) -> ForestNetwork:
         raise InvalidParameterError(
             f"module must be a result of to_torch, or that part of a larger network, got a {type(module).__name__}"
         )
-    if module.soft is None or module.network.soft is None:
+    soft = [part.soft for part in (*module.groups, module) if part.soft is not None]
+    if not soft or module.network.soft is None:
         return module.network
     parameters = module.network.soft.parameters.copy()
-    module.soft.write(parameters)
+    for trees in soft:
+        trees.write(parameters)
     if not np.isfinite(parameters).all():
         raise InvalidParameterError("the weights of a module must be finite, got NaN or infinity: training diverged")
     return module.network.with_parameters(parameters, module.network.hard)
