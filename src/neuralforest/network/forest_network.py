@@ -10,10 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from neuralforest._kernels.network.arguments import SOFTMAX, Structure
 from neuralforest._kernels.trees import traverse
+from neuralforest._kernels.trees.bitvectors import BitTrees, SymmetricTrees
 from neuralforest.ensemble import TreeEnsemble
 from neuralforest.exceptions import InvalidParameterError
 from neuralforest.network.columns import InputColumns
-from neuralforest.network.evaluation import category_lists, node_records, raw_predictions
+from neuralforest.network.evaluation import node_records, raw_predictions, small_trees
 from neuralforest.network.importance import own_importances
 from neuralforest.network.inputs import validated_rows
 from neuralforest.network.layers import Layers, subnetwork_layers, tree_layers
@@ -23,7 +24,7 @@ from neuralforest.network.stacking import StackedModel, check_base_models
 from neuralforest.network.structure import Connectivity, build_structure, count_parameters
 from neuralforest.network.subnetworks import Subnetworks, Training, one_per_tree
 
-_DERIVED = ("structure", "columns", "layout", "subnetworks", "nodes", "category_lists")  # from trees and partition
+_DERIVED = ("structure", "columns", "layout", "subnetworks", "nodes", "small_trees")  # from trees and partition
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -162,14 +163,15 @@ class ForestNetwork:
         return {"network": self.network_weight} | {each.name: each.weight for each in self.base_models}
 
     @cached_property
-    def nodes(self) -> NDArray[np.void]:
-        """The splits as the traversal of trees takes them."""
+    def nodes(self) -> tuple[NDArray[np.void], traverse.CategoryLists | None]:
+        """The splits, and their categories, as the traversal of trees takes them."""
         return node_records(self.ensemble)
 
     @cached_property
-    def category_lists(self) -> traverse.CategoryLists | None:
-        """The categories of the splits as the traversal of trees takes them."""
-        return category_lists(self.ensemble)
+    def small_trees(self) -> BitTrees | SymmetricTrees | None:
+        """The splits as the evaluation of small trees takes them."""
+        return small_trees(self.ensemble)
+
 
     def soften(
         self,
@@ -265,7 +267,7 @@ class ForestNetwork:
         """Return what `apply` does, for rows of `check_X`."""
         leaves = np.empty((len(X), self.ensemble.n_trees), np.int32)
         e = self.ensemble
-        traverse.leaves_of_rows(self.nodes, self.category_lists, e.first_split, e.first_leaf, X, leaves)
+        traverse.leaves_of_rows(*self.nodes, e.first_split, e.first_leaf, X, leaves)
         return leaves
 
     def output(self, X: ArrayLike, n_jobs: int | None = None) -> NDArray[np.float64]:
