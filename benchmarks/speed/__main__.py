@@ -1,6 +1,6 @@
 """Speed: one table of time and memory ratios, all measured in one run.
 
-    python -m benchmarks.speed [--quick] [--only training growth cold hard]
+    python -m benchmarks.speed [--quick] [--only training growth cold hard converted]
 
 Implementations run in turns and the best time of each counts, so that other load on the machine changes the times but
 hardly the ratios. The column `theirs` is the reference that the row names after the colon. The table is also written to
@@ -15,9 +15,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from benchmarks.common import RESULTS, markdown_row, markdown_table, versions
-from benchmarks.speed import cold, growth, hard, training
+from benchmarks.speed import cold, converted, growth, hard, training
 
-_PARTS = {"training": training.rows, "growth": growth.rows, "cold": cold.rows, "hard": hard.rows}
+_PARTS = {
+    "training": training.rows,
+    "growth": growth.rows,
+    "cold": cold.rows,
+    "hard": hard.rows,
+    "converted": converted.rows,
+}
 _HEADER = ["what", "ours", "theirs", "ratio", "target", "verdict"]
 
 

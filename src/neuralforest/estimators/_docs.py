@@ -15,7 +15,12 @@ forest : estimator, optional
     fitted forest an unfitted one, wrap it in ``sklearn.frozen.FrozenEstimator`` there. None grows 8 to 60 trees (20 to
     60 for classification), decreasing with n_samples, at least 30 for many features; each on 80% of the rows, or 90% of
     more than 500, with 16 to 96 leaves.
-{class_weight}training : {{"independent", "joint"}}
+{class_weight}categorical_features : "from_dtype", sequence, mask or None
+    Columns that hold categories: those of strings or of a categorical dtype, the named or numbered ones, or none. The
+    default forest splits them by sets of categories; a column of more than 64 categories is replaced by cross-fitted
+    means of the target. Categories that `fit` has not seen are treated alike. A given forest of scikit-learn takes
+    codes; one of another library, the categories.
+training : {{"independent", "joint"}}
     Whether each tree becomes a network that is trained alone, or all trees become one network. Boosted trees need
     "joint".
 connectivity : {{"full", "sparse"}}
