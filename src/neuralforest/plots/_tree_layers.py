@@ -12,11 +12,13 @@ from neuralforest.network import ForestNetwork
 from neuralforest.network.initial_weights import leaf_targets
 from neuralforest.plots.arguments import forest_of, medians_and_deviations, rows_of
 
+Categories = tuple[NDArray[np.bool_], ...]  # for each split; see `left_categories`
+
 
 class TreeLayers(NamedTuple):
     """The part of a network's layers that belongs to one tree, as plain matrices."""
 
-    W1: NDArray[np.float64]  # (splits, features)
+    W1: NDArray[np.float64]  # (splits, columns)
     b1: NDArray[np.float64]  # (splits,)
     W2: NDArray[np.float64]  # (leaves, splits)
     b2: NDArray[np.float64]  # (leaves,)
@@ -66,7 +68,7 @@ def activations(network: ForestNetwork, tree: int, row: NDArray[np.floating]) ->
     layers, units = network.layers(subnetwork), network.subnetworks.splits(subnetwork)
     z = network.scaled(row[None])[0].astype(np.float64)
     u = np.tanh(soft.contrast[0] * (layers.W1 @ np.nan_to_num(z) + layers.b1))
-    u = np.where(np.isnan(z[e.feature[units]]), np.where(e.missing_left[units], -1.0, 1.0), u)
+    u = np.where(np.isnan(z[network.structure.column[units]]), np.where(e.missing_left[units], -1.0, 1.0), u)
     v = np.tanh(soft.contrast[1] * (layers.W2[leaves] @ u + layers.b2[leaves]))
     return Activations(u[splits], v)
 
@@ -97,7 +99,8 @@ class TreeChange:
     """A tree before and after training.
 
     Thresholds are in units of the feature. With full connectivity a trained split depends on other features too; its
-    threshold is then the one with the other features at their centre.
+    threshold is then the one with the other features at their centre. A split on categories has no threshold (NaN),
+    but the categories that go left, see `left_categories`.
     """
 
     feature: NDArray[np.int32]  # (splits,)
@@ -108,6 +111,8 @@ class TreeChange:
     is_reversed: NDArray[np.bool_]  # (splits,), whether large values now go left
     value_before: NDArray[np.float64]  # (leaves, outputs), see `leaf_values`
     value_after: NDArray[np.float64]  # (leaves, outputs)
+    left_before: Categories
+    left_after: Categories
     is_hard: bool  # evaluated as a tree, because it was not trained or its network did not improve it
 
     @property
@@ -124,34 +129,62 @@ class TreeChange:
         return self.shift / self.spread[self.feature]
 
 
+def left_categories(network: ForestNetwork, tree: int, arguments: NDArray[np.float64] | None = None) -> Categories:
+    """Return for each split of a tree which categories go left, all others last; none where it compares a number.
+
+    `arguments` are those of the trained units without their own inputs, (splits,); None for before training.
+    """
+    e, columns, soft, left = network.ensemble, network.columns, network.soft, list[NDArray[np.bool_]]()
+    W1 = None if arguments is None else tree_layers(network, tree).W1
+    for unit, split in enumerate(range(e.first_split[tree], e.first_split[tree + 1])):
+        if not e.is_categorical[split]:
+            left.append(np.zeros(0, np.bool_))
+        elif W1 is None or arguments is None or soft is None:
+            left.append(columns.weight[slice(*columns.first_weight[split : split + 2])] < 0)
+        else:
+            own = slice(*columns.first[e.feature[split] : e.feature[split] + 2])
+            one_hot = (np.eye(own.stop - own.start) - soft.center[own]) / soft.scale[own]
+            one_hot = np.clip(one_hot, soft.low[own], soft.high[own])
+            left.append(one_hot @ W1[unit, own] + arguments[unit] < 0)
+    return tuple(left)
+
+
 def tree_change(network: ForestNetwork, tree: int, X: Any = None) -> TreeChange:
     """Compare a tree of a network with its state before training; X replaces the training rows of `TreeDisplay`."""
     e, soft = network.ensemble, network.soft
     own = slice(e.first_split[tree], e.first_split[tree + 1])
-    feature, threshold = e.feature[own], e.threshold[own]
+    feature, categorical = e.feature[own], e.is_categorical[own]
+    threshold = np.where(categorical, np.nan, e.threshold[own])
     center, spread = _center_and_spread(network, X)
-    values = leaf_values(network, tree)
+    of_features = None if spread is None else spread[network.columns.first[:-1]]
+    values, left = leaf_values(network, tree), left_categories(network, tree)
     if soft is None or is_hard(network, tree):
         own_weight, is_reversed = np.ones(len(feature)), np.zeros(len(feature), np.bool_)
-        return TreeChange(feature, threshold, threshold, spread, own_weight, is_reversed, *values, is_hard=True)
-    layers, units = tree_layers(network, tree), np.arange(len(feature))
-    others = layers.W1.copy()
-    others[units, feature] = 0.0
-    weight = layers.W1[units, feature]
+        same = threshold, threshold, of_features, own_weight, is_reversed
+        return TreeChange(feature, *same, *values, left, left, is_hard=True)
+    layers, units, column = tree_layers(network, tree), np.arange(len(feature)), network.structure.column[own]
+    is_own = np.zeros(layers.W1.shape, np.bool_)
+    is_own[network.columns.connections(own)] = True
+    others = np.where(is_own, 0.0, layers.W1)
+    weight = layers.W1[units, column]
     with np.errstate(divide="ignore", invalid="ignore"):
-        scaled = -(layers.b1 + others @ ((center - soft.center) / soft.scale)) / weight
+        arguments = layers.b1 + others @ ((center - soft.center) / soft.scale)
+        scaled = -arguments / weight
         comparable = np.abs(layers.W1) * ((spread if spread is not None else 1.0) / soft.scale)
-        own_weight = comparable[units, feature] / comparable.sum(axis=1)
-    after = np.where(np.isfinite(threshold), soft.center[feature] + soft.scale[feature] * scaled, threshold)
-    return TreeChange(feature, threshold, after, spread, own_weight, weight < 0, *values, is_hard=False)
+        own_weight = np.where(is_own, comparable, 0.0).sum(axis=1) / comparable.sum(axis=1)
+    after = np.where(np.isfinite(threshold), soft.center[column] + soft.scale[column] * scaled, threshold)
+    is_reversed, left_after = (weight < 0) & ~categorical, left_categories(network, tree, arguments)
+    return TreeChange(
+        feature, threshold, after, of_features, own_weight, is_reversed, *values, left, left_after, is_hard=False
+    )
 
 
 def _center_and_spread(network: ForestNetwork, X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
-    """Return the values of the other features of a split, and the standard deviations where they are known."""
+    """Return the other inputs of a split, (columns,), and the standard deviations where they are known."""
     soft = network.soft
-    center = np.zeros(network.n_features) if soft is None else soft.center
+    center = np.zeros(network.columns.n_columns) if soft is None else soft.center
     if X is not None:
-        medians, spread = medians_and_deviations(rows_of(network, X))
+        medians, spread = medians_and_deviations(network.columns.expand(rows_of(network, X)))
         return np.where(np.isnan(medians), center, medians), spread
     if soft is None or ((center == 0).all() and (soft.scale == 1).all()):  # no standard deviations were computed
         if soft is not None and soft.connectivity == "full" and not network.hard.all():

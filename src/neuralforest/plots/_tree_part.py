@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuralforest.network import ForestNetwork
+from neuralforest.plots._categories import CategoryNames
 from neuralforest.plots._geometry import tree_nodes
-from neuralforest.plots._tree_layers import activations, is_hard, leaf_values, tree_layers
+from neuralforest.plots._tree_layers import activations, is_hard, leaf_values, left_categories, tree_layers
 from neuralforest.plots.arguments import Target
 from neuralforest.plots.text import number, short
 
@@ -36,7 +37,10 @@ class TreePart:
         own = slice(e.first_split[tree], e.first_split[tree + 1])
         self.network, self.tree, self.weakest = network, tree, weakest
         self.layers, self.feature, self.nodes = tree_layers(network, tree), e.feature[own], tree_nodes(e.middle[own])
+        self.column = network.columns.first[self.feature]  # of a category, the first
         self.full = soft is not None and soft.connectivity == "full" and not is_hard(network, tree)
+        is_trained = soft is not None and not is_hard(network, tree)
+        self.left = left_categories(network, tree, self.layers.b1 if is_trained else None)
         # With full connectivity the weights are multiplied by the spread of the features, to compare them.
         self.W1 = self.layers.W1 * soft.spread if self.full and soft is not None else self.layers.W1
         leaf = np.arange(len(self.feature) + 1)[:, None]
@@ -49,6 +53,9 @@ class TreePart:
             self.leaf = int(self.active.argmax())
             self.path = np.flatnonzero(above[self.leaf])
             weight[self.leaf] = np.inf
+            # Of a category, the column of the row is on the path; NaN where it is missing.
+            is_active = ~network.columns.is_category | (network.columns.expand(row[None])[0] != 0)
+            self.on_path = is_active & np.isin(network.columns.feature, self.feature[self.path])
         self.leaves: Units = np.sort(np.argsort(-weight, kind="stable")[:max_leaves])
         self.splits: Units = np.flatnonzero(above[self.leaves].any(axis=0))
         self.inputs = self._strongest_inputs(max_inputs)
@@ -59,11 +66,11 @@ class TreePart:
         return (size > 0) & (size >= (self.weakest * size.max(initial=0.0) if self.full else 0.0))
 
     def _strongest_inputs(self, limit: int) -> Units:
-        """Return the features with the largest weights, in order; those on the path of a row are preferred."""
+        """Return the inputs with the largest weights, in order; those on the path of a row are preferred."""
         matrix = self.W1[self.splits]
         size = np.where(self._strong(matrix), np.abs(matrix), 0.0).sum(axis=0)
         if self.path is not None:
-            size[self.feature[self.path]] += size.max(initial=0.0)
+            size[self.on_path] += size.max(initial=0.0)
         strongest = np.argsort(-size, kind="stable")[:limit]
         return np.sort(strongest[size[strongest] > 0])
 
@@ -80,25 +87,30 @@ class TreePart:
         last = Connections(places, np.zeros_like(places), self.layers.W_out[output, leaves])
         return (drawn[0], drawn[1], last), n_omitted
 
-    def labels(self, names: Sequence[str], target: Target) -> tuple[list[str], list[str], list[str], list[str]]:
+    def labels(
+        self, names: Sequence[str], categories: CategoryNames, target: Target
+    ) -> tuple[list[str], list[str], list[str], list[str]]:
         """Return the labels of the units in the four columns."""
         values = leaf_values(self.network, self.tree)[1][:, target.column]
         return (
-            [short(names[i]) for i in self.inputs],
-            [f"{self.nodes.of_split[k]}: {self._rule(k, names)}" for k in self.splits],
+            [categories.of_column(i, names) for i in self.inputs],
+            [f"{self.nodes.of_split[k]}: {self._rule(k, names, categories)}" for k in self.splits],
             [f"{self.nodes.of_leaf[k]}: {number(values[k], 3)}" for k in self.leaves],
             [short(target.label.split(" (")[0].removeprefix("probability of "), 24)],
         )
 
-    def _rule(self, split: int, names: Sequence[str]) -> str:
+    def _rule(self, split: int, names: Sequence[str], categories: CategoryNames) -> str:
         W1, b1 = self.W1[split], self.layers.b1[split]
         if self.full:
-            return f"mostly {short(names[np.abs(W1).argmax()])}"
-        feature, soft = self.feature[split], self.network.soft
-        threshold = -b1 / W1[feature] if W1[feature] else np.nan
+            return f"mostly {categories.of_column(int(np.abs(W1).argmax()), names)}"
+        feature, column, soft = self.feature[split], self.column[split], self.network.soft
+        left = self.left[split]
+        if len(left):
+            return f"{short(names[feature])} {categories.of_set(feature, left)}"
+        threshold = -b1 / W1[column] if W1[column] else np.nan
         if soft is not None and not is_hard(self.network, self.tree):
-            threshold = soft.center[feature] + soft.scale[feature] * threshold
-        return f"{short(names[feature])} {'≥' if W1[feature] < 0 else '≤'} {number(threshold)}"
+            threshold = soft.center[column] + soft.scale[column] * threshold
+        return f"{short(names[feature])} {'≥' if W1[column] < 0 else '≤'} {number(threshold)}"
 
     @property
     def title(self) -> str:
@@ -118,7 +130,8 @@ class TreePart:
         if len(self.leaves) < n_leaves:
             lines.append(f"{len(self.leaves)} of {n_leaves} leaves are drawn, those with the most training rows.")
         if len(self.inputs) < n_inputs:
-            lines.append(f"{len(self.inputs)} of {n_inputs} features are drawn, those with the largest weights.")
+            kind = "inputs" if self.network.columns.is_category.any() else "features"
+            lines.append(f"{len(self.inputs)} of {n_inputs} {kind} are drawn, those with the largest weights.")
         if n_omitted:
             lines.append(f"{n_omitted} connections with small weights are not drawn.")
         subnetworks = self.network.subnetworks

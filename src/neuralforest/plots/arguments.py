@@ -72,7 +72,18 @@ def rows_of(model: Any, X: Any) -> NDArray[np.floating]:
     """Return X as the trees compare it; where both have column names, they must agree."""
     if hasattr(X, "columns") and hasattr(model, "feature_names_in_"):
         validate_data(model, X, reset=False, skip_check_array=True)  # names and their order
+    encoder = getattr(model, "_encoder", None)
+    if encoder is not None:
+        X = encoder.encode(X)
     return network_of(model).check_X(X if scipy.sparse.issparse(X) else np.asarray(X))
+
+
+def row_of(model: Any, row: Any) -> NDArray[np.floating]:
+    """Return one row, (features,), as the trees compare it: a sequence of values, or a table with one row."""
+    if not hasattr(row, "columns"):
+        has_categories = getattr(model, "_encoder", None) is not None
+        row = np.asarray(row, object if has_categories else np.float64).reshape(1, -1)
+    return np.asarray(rows_of(model, row)[0])
 
 
 def medians_and_deviations(rows: NDArray[np.floating]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

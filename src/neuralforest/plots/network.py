@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from neuralforest.exceptions import InvalidParameterError
 from neuralforest.plots import arguments, style
+from neuralforest.plots._categories import CategoryNames
 from neuralforest.plots._geometry import NetworkLayout, Size, network_layout
 from neuralforest.plots._tree_layers import TreeLayers
 from neuralforest.plots._tree_part import Connections, TreePart
@@ -99,7 +100,7 @@ class NetworkDisplay:
         estimator : fitted estimator, ForestNetwork, or a tree model that `convert` takes
         tree : int
             Number of the tree in the forest.
-        row : array-like (features,), optional
+        row : array-like (features,), or a table with one row, optional
             A row whose path is highlighted.
         target : optional
             A class by its label, or an output by its number; default the last class or the first output.
@@ -122,11 +123,11 @@ class NetworkDisplay:
                 f"{max_leaves}, {max_inputs} and {weakest}"
             )
         if row is not None:
-            row = arguments.rows_of(estimator, np.asarray(row, np.float64).reshape(1, -1))[0]
+            row = arguments.row_of(estimator, row)
         part = TreePart(network, tree, row, max_leaves, max_inputs, weakest)
         connections, n_omitted = part.connections(chosen.column)
         units = part.inputs, part.splits, part.leaves
-        labels, note = part.labels(names, chosen), part.note(n_omitted)
+        labels, note = part.labels(names, CategoryNames(estimator, network), chosen), part.note(n_omitted)
         display = cls(part.layers, *units, connections, labels, part.path, part.leaf, part.title, note)
         return display.plot(ax) if draw else display
 

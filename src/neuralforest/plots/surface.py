@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 from neuralforest.exceptions import InvalidParameterError
 from neuralforest.network import ForestNetwork, feature_importances
 from neuralforest.plots import arguments, style
+from neuralforest.plots._categories import CategoryNames
 from neuralforest.plots.text import short
 
+_TICKS = 12  # categories beyond which not every one has a label
 _DOTS = 200  # the largest number of rows that are drawn
 _MARGIN = 0.05  # of the range of a feature, on either side
 
@@ -20,7 +22,7 @@ _MARGIN = 0.05  # of the range of a feature, on either side
 class SurfaceDisplay:
     """Predictions over two features, of the forest on the left and of the trained model on the right.
 
-    Made by :meth:`from_estimator`. All other features are held at their medians in X.
+    Made by :meth:`from_estimator`. All other features are held at their medians in X, categories at the most frequent.
 
     Parameters
     ----------
@@ -33,6 +35,8 @@ class SurfaceDisplay:
         Some rows of X, to show where there are data; their other features are not at the median.
     label : str
         Label of the colour scale.
+    categories : pair of (list of str or None)
+        Names of the categories, whose values are their codes; None for a number.
 
     Attributes
     ----------
@@ -61,6 +65,7 @@ class SurfaceDisplay:
     names: tuple[str, str]
     points: NDArray[np.float64]
     label: str
+    categories: tuple[list[str] | None, list[str] | None] = (None, None)
 
     size = (7.2, 3.6)
     """Width and height of a new figure, in inches."""
@@ -90,7 +95,7 @@ class SurfaceDisplay:
         target : optional
             A class by its label, or an output by its number; default the last class or the first output.
         grid : int
-            Number of values of each feature.
+            Number of values of each feature; a category has its own number of values.
         feature_names : sequence of str, optional
             Names that replace those of the estimator.
         ax : pair of matplotlib axes, optional
@@ -103,14 +108,15 @@ class SurfaceDisplay:
         column, label = arguments.target_of(network, target)
         first, second = two = _two_features(network, features, names)
         rows = np.asarray(arguments.rows_of(estimator, X), np.float64)
-        x, y = (_values(rows[:, i], grid, names[i]) for i in two)
-        points = np.tile(arguments.medians_and_deviations(rows)[0], (grid * grid, 1))
-        points[:, first], points[:, second] = np.tile(x, grid), np.repeat(y, grid)
+        categories = [_categories(CategoryNames(estimator, network), i) for i in two]
+        x, y = (_values(rows[:, i], grid, names[i], labels) for i, labels in zip(two, categories, strict=True))
+        points = np.tile(_center(network, rows), (len(x) * len(y), 1))
+        points[:, first], points[:, second] = np.tile(x, len(y)), np.repeat(y, len(x))
         shown = rows[np.unique(np.linspace(0, len(rows) - 1, _DOTS).astype(int))][:, two]
         both = arguments.forest_of(network), network
         predictions = [each.predict(points) if each.classes is None else each.predict_proba(points) for each in both]
-        forest, model = (values.reshape(grid, grid, -1)[:, :, column] for values in predictions)
-        display = cls(x, y, forest, model, (names[first], names[second]), shown, label)
+        forest, model = (values.reshape(len(y), len(x), -1)[:, :, column] for values in predictions)
+        display = cls(x, y, forest, model, (names[first], names[second]), shown, label, (categories[0], categories[1]))
         return display.plot(ax) if draw else display
 
     @property
@@ -149,6 +155,12 @@ class SurfaceDisplay:
         ax.set(xlim=(self.x[0], self.x[-1]), ylim=(self.y[0], self.y[-1]), title=title)
         ax.set_xlabel(short(self.names[0], 32), parse_math=False)
         ax.locator_params(nbins=5)
+        for axis, labels in zip("xy", self.categories, strict=True):
+            if labels is not None:
+                codes = range(0, len(labels), 1 + len(labels) // _TICKS)
+                ax.set(**{f"{axis}lim": (-0.5, len(labels) - 0.5)})
+                texts = [short(labels[code], 10) for code in codes]
+                getattr(ax, f"set_{axis}ticks")(codes, texts, rotation=90 if axis == "x" else 0, parse_math=False)
         return mesh
 
 
@@ -165,8 +177,25 @@ def _two_features(network: ForestNetwork, features: Sequence[int | str] | None, 
     return chosen
 
 
-def _values(column: NDArray[np.float64], grid: int, name: str) -> NDArray[np.float64]:
-    """Return evenly spaced values over the range of a feature, with a margin."""
+def _categories(names: CategoryNames, feature: int) -> list[str] | None:
+    """Return the names of at least two categories of a feature, None for a number."""
+    n = names.n_known(feature)
+    return [names.name(feature, code) for code in range(max(n, 2))] if n else None
+
+
+def _center(network: ForestNetwork, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the medians of numbers and the most frequent categories, (features,)."""
+    center, _ = arguments.medians_and_deviations(rows)
+    for feature in np.flatnonzero((np.diff(network.columns.first) > 1) & ~np.isnan(center)):
+        codes, counts = np.unique(rows[~np.isnan(rows[:, feature]), feature], return_counts=True)
+        center[feature] = codes[counts.argmax()]
+    return center
+
+
+def _values(column: NDArray[np.float64], grid: int, name: str, labels: list[str] | None) -> NDArray[np.float64]:
+    """Return evenly spaced values over the range of a feature, with a margin, or the codes of its categories."""
+    if labels is not None:
+        return np.arange(len(labels), dtype=np.float64)
     if np.isnan(column).all():
         raise InvalidParameterError(f"a surface needs values of its features, and X has none of {name!r}")
     low, high = np.nanmin(column), np.nanmax(column)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from neuralforest.exceptions import InvalidParameterError
 from neuralforest.plots import arguments, style
+from neuralforest.plots._categories import CategoryNames
 from neuralforest.plots._geometry import Nodes, Size, TreeLayout, tree_layout, tree_nodes
 from neuralforest.plots._tree_layers import TreeChange, tree_change
 from neuralforest.plots.text import number, short
@@ -32,6 +33,7 @@ class TreeDisplay:
         The tree's nodes, depth-first.
     names : tuple of str
         Of the features.
+    categories : CategoryNames
     title : str
     value : pair of float arrays (leaves,)
         Values of the leaves before and after training.
@@ -64,6 +66,7 @@ class TreeDisplay:
     change: TreeChange
     nodes: Nodes
     names: tuple[str, ...]
+    categories: CategoryNames
     title: str
     value: tuple[NDArray[np.float64], NDArray[np.float64]]
     weight: NDArray[np.float64]
@@ -116,7 +119,7 @@ class TreeDisplay:
         value = change.value_before[:, column], change.value_after[:, column]
         title = f"Tree {tree}, {state}. Leaves: {label}"
         weight = e.weight[e.first_leaf[tree] : e.first_leaf[tree + 1]]
-        display = cls(change, nodes, names, title, value, weight, max_depth)
+        display = cls(change, nodes, names, CategoryNames(estimator, network), title, value, weight, max_depth)
         return display.plot(ax) if draw else display
 
     @property
@@ -135,19 +138,29 @@ class TreeDisplay:
     def _split_text(self, split: int) -> str:
         c = self.change
         name = short(self.names[c.feature[split]])
-        before, after, shift = (float(values[split]) for values in (c.threshold_before, c.threshold_after, c.shift))
-        if np.isinf(before):
+        if np.isinf(c.threshold_before[split]):
             return f"{name} is not missing"  # the threshold is infinite
+        text = self._categories_text(split) if len(c.left_before[split]) else self._threshold_text(split)
+        return f"{name} {text}" + ("" if c.own_weight.min() == 1 else f"\n{100 * c.own_weight[split]:.0f}% own weight")
+
+    def _threshold_text(self, split: int) -> str:
+        c = self.change
+        before, after, shift = (float(values[split]) for values in (c.threshold_before, c.threshold_after, c.shift))
         if c.is_hard:
-            return f"{name} ≤ {number(before)}"
+            return f"≤ {number(before)}"
         deviations = float(c.shift_in_spreads[split])
         if c.spread is not None and not abs(deviations) <= _LIMIT:
-            moved = f"{name} ≤ {number(before)} → outside the data"
-        else:
-            reverse = ", reversed" if c.is_reversed[split] else ""
-            moved = f"{name} ≤ {number(before)} → {number(after)}{reverse}\n{number(shift, 2, '+')}"
-            moved += f" ({number(abs(deviations), 2)} SD)" if c.spread is not None else ""
-        return moved if c.own_weight.min() == 1 else f"{moved}\n{100 * c.own_weight[split]:.0f}% own weight"
+            return f"≤ {number(before)} → outside the data"
+        reverse = ", reversed" if c.is_reversed[split] else ""
+        moved = f"≤ {number(before)} → {number(after)}{reverse}\n{number(shift, 2, '+')}"
+        return moved + (f" ({number(abs(deviations), 2)} SD)" if c.spread is not None else "")
+
+    def _categories_text(self, split: int) -> str:
+        """Return the categories that go left, and those that do so after training where they are others."""
+        c, of_set = self.change, self.categories.of_set
+        feature, before, after = int(c.feature[split]), c.left_before[split], c.left_after[split]
+        same = (before == after).all()
+        return of_set(feature, before) if same else f"{of_set(feature, before)}\n→ {of_set(feature, after)}"
 
     def _end_text(self, node: int) -> str:
         n_leaves = self.nodes.end[node] - self.nodes.begin[node]

@@ -56,6 +56,7 @@ def write_report(
     estimator = arguments.trained_estimator(estimator, "write_report")
     names, rows = arguments.feature_names(estimator, feature_names, X), arguments.rows_of(estimator, X)
     target = check_y(estimator.network_, rows, y)
+    X = rows if estimator._encoder is None else X  # what the figures take
     path = Path(path)
-    path.write_text(page(type(estimator).__name__, sections(estimator, rows, target, names)), encoding="utf-8")
+    path.write_text(page(type(estimator).__name__, sections(estimator, X, rows, target, names)), encoding="utf-8")
     return path

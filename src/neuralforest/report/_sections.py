@@ -40,9 +40,9 @@ def check_y(network: ForestNetwork, rows: NDArray[np.floating], y: ArrayLike) ->
 
 
 def sections(
-    estimator: Estimator, rows: NDArray[np.floating], target: NDArray[Any], names: Sequence[str]
+    estimator: Estimator, X: Any, rows: NDArray[np.floating], target: NDArray[Any], names: Sequence[str]
 ) -> list[tuple[str, str]]:
-    """Return heading and HTML of every section."""
+    """Return heading and HTML of every section, given a table and its rows as the trees compare them."""
     network = estimator.network_
     tree = next(iter(np.flatnonzero(~network.hard[network.subnetworks.of_tree]).tolist()), 0)  # the first trained one
     return [
@@ -50,9 +50,9 @@ def sections(
         ("Scores on the given rows", _scores(network, rows, target)),
         ("Training curves", _training(estimator)),
         ("Feature importances", _importances(estimator, names)),
-        ("Prediction surface", _surface(estimator, rows, names)),
-        ("A tree before and after training", _tree(estimator, tree, rows, names)),
-        ("The tree as a network", _network(estimator, tree, rows, names)),
+        ("Prediction surface", _surface(estimator, X, names)),
+        ("A tree before and after training", _tree(estimator, tree, X, names)),
+        ("The tree as a network", _network(estimator, tree, X, names)),
         ("Parameters", _parameters(estimator)),
     ]
 
@@ -126,10 +126,10 @@ def _importances(estimator: Estimator, names: Sequence[str]) -> str:
     return f"{figure}\n<details><summary>Table of all features</summary>{numbers}</details>"
 
 
-def _surface(estimator: Estimator, rows: NDArray[np.floating], names: Sequence[str]) -> str:
+def _surface(estimator: Estimator, X: Any, names: Sequence[str]) -> str:
     if len(names) < 2:
         return paragraph("A surface needs two features, and this model has one.")
-    display = SurfaceDisplay.from_estimator(estimator, rows, feature_names=names, draw=False)
+    display = SurfaceDisplay.from_estimator(estimator, X, feature_names=names, draw=False)
     text = (
         f"{display.label.capitalize()} over the two most important features, {display.names[0]} and "
         f"{display.names[1]}, with the others at their medians. Dots are rows of the data."
@@ -137,15 +137,15 @@ def _surface(estimator: Estimator, rows: NDArray[np.floating], names: Sequence[s
     return chart(display, "surface", text, (_WIDTH, 2.9), columns=2)
 
 
-def _tree(estimator: Estimator, tree: int, rows: NDArray[np.floating], names: Sequence[str]) -> str:
-    display = TreeDisplay.from_estimator(estimator, rows, tree=tree, feature_names=names, draw=False)
+def _tree(estimator: Estimator, tree: int, X: Any, names: Sequence[str]) -> str:
+    display = TreeDisplay.from_estimator(estimator, X, tree=tree, feature_names=names, draw=False)
     text = "Thresholds of the splits and values of the leaves, before and after training; scroll to see all of it."
     return drawing(display, "tree", text)
 
 
-def _network(estimator: Estimator, tree: int, rows: NDArray[np.floating], names: Sequence[str]) -> str:
+def _network(estimator: Estimator, tree: int, X: Any, names: Sequence[str]) -> str:
     display = NetworkDisplay.from_estimator(
-        estimator, tree=tree, row=rows[0], max_leaves=8, max_inputs=8, weakest=0.2, feature_names=names, draw=False
+        estimator, tree=tree, row=X[:1], max_leaves=8, max_inputs=8, weakest=0.2, feature_names=names, draw=False
     )
     text = "One unit per split, one unit per leaf. The path of the first of the given rows is highlighted."
     return drawing(display, "network", text)
