@@ -6,6 +6,7 @@ over the trees, and shares nothing with the kernels but the shuffles. Its vector
 package stores b_out - sum(w_out).
 """
 
+from dataclasses import replace
 from itertools import count
 
 import numpy as np
@@ -29,9 +30,10 @@ MODES = [(training, connectivity) for training in ("independent", "joint") for c
 # --- cases -----------------------------------------------------------------------------------------------------------
 
 
-def random_ensemble(sizes=(5, 1, 4), kind="mean", n_outputs=1, n_features=3, seed=0, **attributes):
+def random_ensemble(sizes=(5, 1, 4), kind="mean", n_outputs=1, n_features=3, seed=0, categories=None, **attributes):
     """Trees of random shape with these numbers of leaves.
 
+    `categories` gives the number of categories of some features, whose splits test them: some splits know fewer.
     `kind` is "mean" or "sum" (regression), "forest" (averaged probabilities), "logit" or "softmax" (boosted classes).
     """
     rng = np.random.default_rng(seed)
@@ -43,10 +45,11 @@ def random_ensemble(sizes=(5, 1, 4), kind="mean", n_outputs=1, n_features=3, see
         return [middle, *middles(begin, middle), *middles(middle, end)]
 
     n_leaves, n_splits = sum(sizes), sum(sizes) - len(sizes)
+    feature = rng.integers(n_features, size=n_splits)
     value = rng.normal(size=(n_leaves, n_outputs))
     classes = {"forest": np.arange(n_outputs), "logit": np.arange(2), "softmax": np.arange(n_outputs)}.get(kind)
-    return TreeEnsemble(
-        feature=rng.integers(n_features, size=n_splits),
+    trees = TreeEnsemble(
+        feature=feature,
         threshold=rng.normal(size=n_splits) / 2,
         missing_left=rng.random(n_splits) < 0.5,
         middle=[middle for size in sizes for middle in middles(0, size)],
@@ -61,12 +64,36 @@ def random_ensemble(sizes=(5, 1, 4), kind="mean", n_outputs=1, n_features=3, see
         classes=classes,
         **attributes,
     )
+    return with_categories(trees, categories, rng) if categories else trees
+
+
+def with_categories(ensemble, categories, rng):
+    """Return the ensemble with random sets of categories at the splits of some features."""
+    most = [categories.get(int(feature), 0) for feature in ensemble.feature]
+    lists = [rng.random(rng.integers(2, n + 2) if n else 0) < 0.5 for n in most]
+    return replace(
+        ensemble,
+        threshold=np.where(most, 0.0, ensemble.threshold),
+        first_category=np.cumsum([0, *map(len, lists)]),
+        category_left=np.concatenate([np.zeros(0, bool), *lists]),
+    )
+
+
+def category_sizes(ensemble):
+    """Return the longest list of categories of each feature; 0 for numbers."""
+    sizes = [0] * ensemble.n_features
+    for split, feature in enumerate(ensemble.feature):
+        sizes[feature] = max(sizes[feature], ensemble.first_category[split + 1] - ensemble.first_category[split])
+    return sizes
 
 
 def random_rows(ensemble, n, seed=1, missing=0.0):
     """X and targets as `TrainingData` takes them: one column an output, of 0 and 1 for classes."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, ensemble.n_features)).astype(np.float32)
+    for feature, size in enumerate(category_sizes(ensemble)):
+        if size:
+            X[:, feature] = rng.integers(-1, size + 2, size=n)  # categories, and some that no split knows
     X[rng.random(X.shape) < missing] = np.nan
     if ensemble.classes is None:
         return X, np.nan_to_num(X[:, :1]) + rng.normal(size=(n, ensemble.n_outputs))
@@ -141,7 +168,9 @@ class Subnetwork:
         splits = [(t, k) for t in trees for k in range(e.first_split[t], e.first_split[t + 1])]
         self.network, self.number = network, number
         self.softmax = e.classes is not None and e.link == "identity"
-        self.feature = np.array([e.feature[k] for _, k in splits], int)
+        sizes = [max(size, 1) for size in category_sizes(e)]
+        self.columns = [[sum(sizes[:f]) + place for place in range(size)] for f, size in enumerate(sizes)]
+        self.feature = np.array([self.columns[e.feature[k]][0] for _, k in splits], int)  # or the first of its columns
         self.missing = np.array([-1.0 if e.missing_left[k] else 1.0 for _, k in splits])
         first = e.first_leaf[trees[0]]
         self.leaves = [np.arange(e.first_leaf[t], e.first_leaf[t + 1]) - first for t in trees]
@@ -152,10 +181,11 @@ class Subnetwork:
     def _number(self, e, splits, n_leaves, first, full):
         """Number the parameters [w1 | b1 | w2 | b2 | w_out | b_out]; -1 stands where there is no connection."""
         numbers = count()
-        self.W1, self.W2 = np.full((len(splits), e.n_features), -1), np.full((n_leaves, len(splits)), -1)
-        for unit, feature in enumerate(self.feature):
-            for f in range(e.n_features) if full else [feature]:
-                self.W1[unit, f] = next(numbers)
+        n_columns = sum(map(len, self.columns))
+        self.W1, self.W2 = np.full((len(splits), n_columns), -1), np.full((n_leaves, len(splits)), -1)
+        for unit, (_, k) in enumerate(splits):
+            for column in range(n_columns) if full else self.columns[e.feature[k]]:
+                self.W1[unit, column] = next(numbers)
         self.b1 = np.array([next(numbers) for _ in splits], int)
         if full:
             for leaf in range(n_leaves):
@@ -169,6 +199,17 @@ class Subnetwork:
         self.W_out = np.array([[next(numbers) for _ in range(e.n_outputs)] for _ in range(n_leaves)])
         self.b_out = np.array([[next(numbers) for _ in range(e.n_outputs)] for _ in self.leaves])
         self.n = next(numbers)
+
+    def expand(self, X):
+        """Return rows with a column for every category, and NaN in the first of them where it is missing."""
+        out = np.zeros((len(X), sum(map(len, self.columns))))
+        for i, row in enumerate(X):
+            for x, (first, *others) in zip(row, self.columns, strict=True):
+                if not others or np.isnan(x):
+                    out[i, first] = x
+                else:
+                    out[i, first + int(x) if 0 <= x < len(others) else others[-1]] = 1.0
+        return out
 
     @property
     def groups(self):
@@ -213,7 +254,7 @@ class Subnetwork:
     def rows(self, data):
         """Return x, y and weights of the subnetwork's training rows as the network takes them."""
         soft, (row, weight) = self.network.soft, data.fit.of(self.number)
-        x = ((data.X[row].astype(np.float64) - soft.center) / soft.scale).astype(np.float32)
+        x = ((self.expand(data.X[row].astype(np.float64)) - soft.center) / soft.scale).astype(np.float32)
         y = data.y[row]
         if self.network.classes is None:
             y = (y - soft.output_center) / soft.output_scale

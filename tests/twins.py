@@ -1,7 +1,20 @@
 """Slow twins: the same predictions as the package, one row at a time, in plain NumPy and with no code in common."""
 
+from itertools import pairwise
+
 import numpy as np
 from scipy.special import expit, ndtr
+
+
+def goes_left(ensemble, split, x):
+    """Return whether a value goes left at a split: by its threshold, or by the entry of its category."""
+    if np.isnan(x):
+        return bool(ensemble.missing_left[split])
+    entries = ensemble.category_left[ensemble.first_category[split] : ensemble.first_category[split + 1]].tolist()
+    if not entries:
+        return float(x) <= float(ensemble.threshold[split])
+    others = len(entries) - 1
+    return entries[int(x) if 0 <= x < others else others]
 
 
 def leaf_of(ensemble, tree, row):
@@ -11,9 +24,7 @@ def leaf_of(ensemble, tree, row):
     while end - begin > 1:
         assert (ensemble.begin[split], ensemble.end[split]) == (begin, end)
         middle = ensemble.middle[split]
-        x = row[ensemble.feature[split]]
-        goes_left = ensemble.missing_left[split] if np.isnan(x) else float(x) <= ensemble.threshold[split]
-        if goes_left:
+        if goes_left(ensemble, split, row[ensemble.feature[split]]):
             split, end = split + 1, middle
         else:
             split, begin = split + middle - begin, middle
@@ -22,7 +33,9 @@ def leaf_of(ensemble, tree, row):
 
 def leaves(ensemble, X):
     """Return the number of every row's leaf inside every tree, (rows, trees)."""
-    X = np.asarray(X).astype(ensemble.compare_dtype)
+    X = np.array(X).astype(ensemble.compare_dtype)
+    for feature, (low, high) in enumerate(ensemble.missing_range):
+        X[(low <= X[:, feature]) & (X[:, feature] <= high), feature] = np.nan
     return np.array([[leaf_of(ensemble, tree, row) for tree in range(ensemble.n_trees)] for row in X])
 
 
@@ -38,6 +51,9 @@ def scores(ensemble, X):
 def predict(ensemble, X):
     """Return probabilities of classes, or predictions for a regression: (rows,) when there is one output."""
     raw = scores(ensemble, X)
+    if ensemble.link == "probit" and ensemble.n_groups > 1:  # probabilities of groups are averaged
+        groups = [ensemble[first:last] for first, last in pairwise(ensemble.groups.tolist())]
+        return np.mean([predict(group, X) for group in groups], axis=0)
     if ensemble.link == "softmax":
         power = np.exp(raw - raw.max(axis=1, keepdims=True))
         return power / power.sum(axis=1, keepdims=True)

@@ -29,10 +29,10 @@ LOSSES = {
 every_mode = pytest.mark.parametrize("mode", MODES, ids="-".join)
 
 
-def case(mode, sizes=(5, 1, 4), kind="mean", n_outputs=1, n_features=3):
+def case(mode, sizes=(5, 1, 4), kind="mean", n_outputs=1, n_features=3, **options):
     if mode[0] == "independent" and kind in ("sum", "logit", "softmax"):
         sizes = (6,)  # several trees that are added up are trained jointly
-    network = twins.soft_network(*mode, sizes=sizes, kind=kind, n_outputs=n_outputs, n_features=n_features)
+    network = twins.soft_network(*mode, sizes=sizes, kind=kind, n_outputs=n_outputs, n_features=n_features, **options)
     return twins.disturbed(network)
 
 
@@ -61,6 +61,24 @@ def test_gradients_of_every_loss_agree_with_finite_differences_and_autograd(mode
     network = case(mode, kind=kind, n_outputs=n_outputs)
     data = twins.random_data(network, 50, missing=0.1, weighted=True)
     assert_gradients_agree(network, data, loss, parameter, differences=True)
+
+
+@pytest.mark.parametrize("name", ["squared error of 2 outputs", "3 averaged probabilities", "log-odds"])
+@pytest.mark.parametrize("categories", [{0: 1}, {1: 3, 2: 40}, {0: 5, 1: 2, 2: 3}], ids=str)
+@every_mode
+def test_gradients_of_splits_by_category_agree_with_finite_differences_and_autograd(mode, categories, name):
+    loss, parameter, kind, n_outputs = LOSSES[name]
+    network = case(mode, kind=kind, n_outputs=n_outputs, categories=categories)
+    assert network.ensemble.is_categorical.any()
+    data = twins.random_data(network, 50, missing=0.1, weighted=True)
+    assert_gradients_agree(network, data, loss, parameter, differences=True)
+
+
+@pytest.mark.parametrize("n_rows", [1, 33])
+@every_mode
+def test_gradients_of_wide_layers_with_categories_agree(mode, n_rows):
+    network = case(mode, (38, 1, 30, 3), n_features=4, categories={0: 33, 2: 2})
+    assert_gradients_agree(network, twins.random_data(network, n_rows, missing=0.1, weighted=True))
 
 
 @pytest.mark.parametrize("n_rows", [1, 7, 31, 32, 33, 50, 70])
@@ -99,8 +117,13 @@ def test_gradients_agree_where_layers_are_wider_than_a_vector(mode, n_features):
 @pytest.mark.parametrize("connectivity", ["sparse", "full"])
 def test_gradients_of_joint_training_are_the_same_for_any_number_of_workers(connectivity, workers, monkeypatch):
     monkeypatch.setattr(os, "cpu_count", lambda: workers)  # a joint step never has more threads than processors
-    for kind, n_outputs in (("mean", 2), ("forest", 3), ("logit", 1)):
-        network = case(("joint", connectivity), (5, 1, 4, 7), kind, n_outputs)
+    for kind, n_outputs, categories in (
+        ("mean", 2, None),
+        ("forest", 3, None),
+        ("logit", 1, None),
+        ("mean", 1, {0: 4}),
+    ):
+        network = case(("joint", connectivity), (5, 1, 4, 7), kind, n_outputs, categories=categories)
         data = twins.random_data(network, 50, missing=0.1, weighted=True)
         assert_gradients_agree(network, data, n_jobs=workers)
         alone, together = (twins.one_step_gradient(network, data, n_jobs=n_jobs)[0] for n_jobs in (1, workers))

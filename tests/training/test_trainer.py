@@ -58,6 +58,15 @@ def test_ten_epochs_agree_with_a_plain_torch_loop(mode, loss, kind, n_outputs):
     assert_torch_agrees(network, data, Settings(max_epochs=10, batch_size=32), loss)
 
 
+@pytest.mark.parametrize(("kind", "n_outputs"), [("mean", 1), ("forest", 3)])
+@pytest.mark.parametrize("categories", [{0: 3}, {0: 2, 1: 6}, {0: 3, 1: 2, 2: 4}], ids=str)
+@every_mode
+def test_ten_epochs_of_splits_by_category_agree_with_a_plain_torch_loop(mode, categories, kind, n_outputs):
+    network, data = case(mode, contrast=(2.0, 1.0), kind=kind, n_outputs=n_outputs, categories=categories)
+    assert network.ensemble.is_categorical.any()
+    assert_torch_agrees(network, data, Settings(max_epochs=10, batch_size=32))
+
+
 @every_mode
 def test_one_step_agrees_with_adam_of_torch(mode):
     network, data = case(mode)
@@ -212,8 +221,9 @@ def test_training_moves_zeros_of_the_full_network_and_adds_no_connection_to_the_
     [
         {"sizes": (5, 1, 4, 7, 3, 8, 2, 6, 4)},
         {"sizes": (38, 1, 30, 3, 9, 2, 5, 1, 13), "n_features": 45, "n_outputs": 2},  # wider than a vector
+        {"sizes": (5, 1, 4, 7, 3, 8), "categories": {0: 4, 2: 2}},
     ],
-    ids=["small", "wide"],
+    ids=["small", "wide", "categories"],
 )
 @every_mode
 def test_results_are_bit_identical_for_any_number_of_threads_and_from_run_to_run(mode, shape, monkeypatch):

@@ -167,11 +167,15 @@ def _update_subnetwork(structure, subnetwork, offsets, weights, scratch, plan, f
     begin, end = _range_of(n_trees, team, 1)
     w1, b1, w2, b2, w_out, b_out, _ = offsets
     split0, leaf0 = structure.first_split[first_tree], structure.first_leaf[first_tree]
-    width, outputs = (structure.n_columns if structure.full else 1), structure.n_outputs
+    outputs = structure.n_outputs
     shift, p = structure.first_parameter[subnetwork], weights.parameters
     for tree in range(first_tree + begin, first_tree + end):
         s0, s1 = structure.first_split[tree] - split0, structure.first_split[tree + 1] - split0
         l0, l1 = structure.first_leaf[tree] - leaf0, structure.first_leaf[tree + 1] - leaf0
+        i0, i1 = s0 * structure.n_columns, s1 * structure.n_columns
+        if not structure.full:  # a split by category has several inputs
+            weight0 = structure.first_weight[split0]
+            i0, i1 = structure.first_weight[split0 + s0] - weight0, structure.first_weight[split0 + s1] - weight0
         c0 = structure.first_connection[split0 + s0] - structure.first_connection[split0]
         c1 = c0 if structure.full else structure.first_connection[split0 + s1] - structure.first_connection[split0]
         o0, o1, bias = w_out + l0 * outputs, w_out + l1 * outputs, b_out + (tree - first_tree) * outputs
@@ -179,7 +183,7 @@ def _update_subnetwork(structure, subnetwork, offsets, weights, scratch, plan, f
             sums[o] = column_sum(p, shift + o0 + o, shift + o1, outputs)
         for layer in range(6):
             if layer == 0:
-                start, stop = w1 + s0 * width, w1 + s1 * width
+                start, stop = w1 + i0, w1 + i1
             elif layer == 1:
                 start, stop = b1 + s0, b1 + s1
             elif layer == 2:
