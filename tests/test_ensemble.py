@@ -1,14 +1,16 @@
 import pickle
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, replace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import training_twins
 import twins
-from neuralforest.ensemble import TreeEnsemble, TreeNodes
+from neuralforest.ensemble import CategoryOrder, TreeEnsemble, TreeNodes, concatenated
 from neuralforest.exceptions import InvalidEnsembleError
+from neuralforest.network import ForestNetwork
 
 # Two trees: five leaves with the splits (0..4 | (0 | (1 | 2)) , (3 | 4)), and a stump.
 TWO_TREES = {
@@ -196,7 +198,153 @@ def test_classes_that_match_are_kept(link, n_outputs, n_classes):
 
 
 def test_names_match_the_features():
-    assert message(feature_names=["a"]) == "feature_names must have 2 names, got 1"
+    assert message(feature_names=["a"]) == "feature_names must have 2 entries, got 1"
+    assert message(categories=[None]) == "categories must have 2 entries, got 1"
+
+
+# --- splits by category ----------------------------------------------------------------------------------------------
+
+# the second split of the first tree has the categories 0 and 1, the stump has 0 to 2; both have an entry for others
+CATEGORIES = {
+    "feature": [1, 0, 1, 1, 0],
+    "first_category": [0, 0, 3, 3, 3, 7],
+    "category_left": [True, False, False, False, True, False, True],
+}
+
+
+def test_a_split_by_category_sends_each_category_where_its_entry_says():
+    ensemble = build(**CATEGORIES)
+    assert ensemble.is_categorical.tolist() == [False, True, False, False, True]
+    codes = np.array([0, 1, 2, 3, 99, -1, -0.5, 0.9, np.nan])
+    assert ensemble.goes_left(4, codes).tolist() == [False, True, False, True, True, True, True, False, True]
+    assert ensemble.goes_left(1, codes).tolist() == [True, *5 * [False], False, True, False]
+    assert ensemble.goes_left(0, codes).tolist() == [True, *4 * [False], True, True, False, True]  # a threshold of 0
+
+
+@settings(max_examples=100, deadline=None, derandomize=True)
+@given(
+    st.lists(st.integers(1, 9), min_size=1, max_size=4).map(tuple),
+    st.sampled_from([None, {0: 1}, {1: 6}, {0: 3, 1: 2, 2: 9}]),
+    st.integers(0, 10**6),
+)
+def test_comparisons_of_all_splits_are_those_of_a_plain_loop(sizes, categories, seed):
+    ensemble = training_twins.random_ensemble(sizes, seed=seed, categories=categories)
+    rng = np.random.default_rng(seed)
+    special = np.array([np.nan, -1, -0.5, 0, 0.5, *range(12), 2**31, 1e30, -1e30])
+    x = rng.choice(np.append(special, ensemble.threshold), size=(20, ensemble.n_splits)).astype(np.float32)
+    expected = [[twins.goes_left(ensemble, split, value) for split, value in enumerate(row)] for row in x]
+    np.testing.assert_array_equal(ensemble.goes_left(slice(None), x), np.reshape(expected, x.shape))
+    some = np.flatnonzero(rng.random(ensemble.n_splits) < 0.5)
+    np.testing.assert_array_equal(ensemble.goes_left(some, x[:, some]), np.reshape(expected, x.shape)[:, some])
+
+
+def test_without_categories_no_split_tests_one():
+    ensemble = build()
+    assert not ensemble.is_categorical.any()
+    assert ensemble.first_category.tolist() == [0] * 6
+    assert (ensemble.category_left.shape, ensemble.categories) == ((0,), None)
+    assert np.isnan(ensemble.missing_range).all()
+
+
+@pytest.mark.parametrize("first", [[0, 3, 7], [1, 1, 3, 3, 3, 7], [0, 0, 3, 3, 3, 3, 7]])
+def test_lists_of_categories_have_one_offset_a_split_and_one_more(first):
+    text = message(**CATEGORIES | {"first_category": first})
+    assert text.startswith("first_category must have one entry a split and one more, got ")
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        [0, 3, 0, 3, 3, 7],
+        [0, 0, 3, 3, 3, 6],
+        [0, 0, 3, 3, 3, 8],
+        [0, 3 * 2**61, -5 * 2**60, 3, 3, 7],  # all differences of int64 are positive
+    ],
+)
+def test_lists_of_categories_rise_to_the_number_of_entries(first):
+    text = message(**CATEGORIES | {"first_category": first})
+    assert text == "first_category must rise to the number of entries of category_left"
+
+
+def test_a_list_of_categories_has_an_entry_for_one_and_for_all_others():
+    text = message(**CATEGORIES | {"first_category": [0, 0, 1, 1, 1, 7]})
+    assert text == "a categorical split must have an entry for a category and one for all others"
+
+
+@pytest.mark.parametrize("shape", [(2,), (3, 2), (2, 3)])
+def test_ranges_of_missing_values_have_two_ends_for_each_feature(shape):
+    assert message(missing_range=np.zeros(shape)) == f"missing_range must have shape (2, 2), got {shape}"
+
+
+def test_numbers_in_the_range_of_missing_values_go_where_missing_values_go():
+    ensemble = build(missing_range=[[-0.5, 0.5], [np.nan, np.nan]])
+    network = ForestNetwork(ensemble)
+    inside, beside = np.array([[-0.5, 0.0], [0.0, 0.0], [0.5, 0.0]]), np.array([[-0.51, 0.0], [0.51, 0.0]])
+    missing = inside * [np.nan, 1.0]
+    np.testing.assert_array_equal(network.apply(inside), network.apply(missing))
+    rows = np.vstack([inside, beside, missing])
+    np.testing.assert_array_equal(network.apply(rows), twins.leaves(ensemble, rows))
+    assert network.apply(beside)[1, 0] != network.apply(inside)[1, 0]
+    assert not np.isnan(inside).any()  # the caller's rows stay as they are
+    plain = ForestNetwork(build(feature=[1, 1, 1, 1, 1], missing_range=ensemble.missing_range))
+    np.testing.assert_array_equal(plain.predict(inside), plain.predict(missing))
+
+
+def test_features_without_a_range_of_missing_values_take_no_memory():
+    ensemble = build(n_features=2**31 - 1)
+    assert ensemble.missing_range.shape == (2**31 - 1, 2)
+
+
+def test_nodes_carry_their_categories():
+    left, right = [1, -1, 3, -1, -1], [2, -1, 4, -1, -1]
+    nodes = nodes_with(left, right, category_left={2: np.array([True, False, True])}, feature=np.zeros(5, int))
+    ensemble = TreeEnsemble.from_nodes([nodes_with(left, right), nodes, nodes], n_features=1)
+    assert ensemble.is_categorical.tolist() == [False, False, False, True, False, True]
+    assert ensemble.first_category.tolist() == [0, 0, 0, 0, 3, 3, 6]
+    assert ensemble.category_left.tolist() == 2 * [True, False, True]
+
+
+@settings(max_examples=30, deadline=None, derandomize=True)
+@given(st.lists(st.integers(1, 6), min_size=2, max_size=5).map(tuple), st.integers(0, 10**6), st.data())
+def test_slices_and_concatenations_keep_the_categories_of_their_trees(sizes, seed, data):
+    ensemble = training_twins.random_ensemble(sizes, "sum", seed=seed, categories={0: 4, 2: 2})
+    X, _ = training_twins.random_rows(ensemble, 30, seed, missing=0.1)
+    start = data.draw(st.integers(0, len(sizes) - 1))
+    stop = data.draw(st.integers(start + 1, len(sizes)))
+    np.testing.assert_array_equal(twins.leaves(ensemble[start:stop], X), twins.leaves(ensemble, X)[:, start:stop])
+    together = concatenated([ensemble[tree : tree + 1] for tree in range(len(sizes))])
+    for name in ("first_category", "category_left", "first_split", "first_leaf", "value", "groups"):
+        np.testing.assert_array_equal(getattr(together, name), getattr(ensemble, name))
+
+
+def test_an_order_of_categories_is_that_of_their_mean_target():
+    X = np.array([[0, 0, 0, 1, 1, 1, 2, 2, 2, np.nan, -1, 7]]).T
+    target = np.array([5, 5, 5, -5, -5, -5, 1, 1, 1, 0, 0, 0.0])
+    order = CategoryOrder.of(X, target, np.array([4]))
+    # category 3 has no rows and stands at the mean of all, others are near it: -5, others, 3, 1, 5
+    assert order.ranks[0].tolist() == [4, 0, 3, 2, 1]
+    rows = np.array([[0.0], [1.0], [2.0], [3.0], [np.nan]])
+    np.testing.assert_array_equal(order.transform(rows), [[4], [0], [3], [2], [np.nan]])
+    np.testing.assert_array_equal(order.transform(np.array([[-1.0], [4.0], [99.0]])), [[1], [1], [1]])
+    assert rows[0, 0] == 0  # a copy is changed
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(st.integers(1, 8), st.integers(0, 10**6))
+def test_sets_of_categories_go_where_their_ranks_went(n_categories, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(60, 3)).astype(np.float32)
+    X[:, 1] = rng.integers(-1, n_categories + 1, size=60)
+    X[rng.random(X.shape) < 0.1] = np.nan
+    order = CategoryOrder.of(X, rng.normal(size=60), np.array([0, n_categories, 0]), rng.uniform(1, 2, 60))
+    ranks = training_twins.random_ensemble((8, 1, 5), seed=seed)
+    ranks = replace(
+        ranks, threshold=np.where(ranks.feature == 1, rng.integers(0, 9, ranks.n_splits) - 0.5, ranks.threshold)
+    )
+    sets = order.sets_of(ranks)
+    np.testing.assert_array_equal(sets.is_categorical, ranks.feature == 1)
+    np.testing.assert_array_equal(twins.leaves(sets, X), twins.leaves(ranks, order.transform(X)))
+    np.testing.assert_array_equal(order.transform(X)[:, [0, 2]], X[:, [0, 2]])
 
 
 # --- slices and pickles ----------------------------------------------------------------------------------------------
@@ -226,16 +374,29 @@ def test_other_slices_are_refused(cut):
 
 
 def test_a_pickle_holds_everything():
-    ensemble = build(feature_names=("u", "v"), base_score=[0.5], aggregation="sum")
+    labels = (np.array(["ash", "elm", "oak"]), None)
+    ensemble = build(
+        **CATEGORIES,
+        feature_names=("u", "v"),
+        base_score=[0.5],
+        aggregation="sum",
+        missing_range=[[np.nan, np.nan], [-1e-35, 1e-35]],
+        categories=labels,
+    )
     copy = pickle.loads(pickle.dumps(ensemble))
     for name, value in vars(ensemble).items():
-        np.testing.assert_array_equal(getattr(copy, name), value)
+        if name != "categories":
+            np.testing.assert_array_equal(getattr(copy, name), value)
+    assert copy.categories[0].tolist() == ["ash", "elm", "oak"]
+    assert copy.categories[1] is None
     assert not copy.value.flags.writeable
 
 
 def test_a_damaged_pickle_is_refused():
     with pytest.raises(InvalidEnsembleError, match="middle must lie"):
         build().__setstate__(build().__getstate__() | {"middle": np.array([3, 99, 2, 4, 1])})
+    with pytest.raises(InvalidEnsembleError, match="first_category must rise"):
+        build().__setstate__(build().__getstate__() | {"first_category": np.array([0, 0, 0, 0, 0, 9])})
 
 
 # --- trees with child pointers ---------------------------------------------------------------------------------------

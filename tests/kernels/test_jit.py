@@ -92,7 +92,7 @@ SMALL = [
     "test_adam.py",
     "test_losses.py",
     "test_trees.py",
-    "test_traverse.py::test_batches_of_rows_leave_no_gap[16385]",
+    "test_traverse.py::test_batches_of_rows_leave_no_gap[16385-categories]",
     "test_epoch.py::test_gradients_agree_where_trees_are_one_leaf",
     "test_epoch.py::test_gradients_of_joint_training_are_the_same_for_any_number_of_workers",
 ]
@@ -110,7 +110,7 @@ def test_no_kernel_reads_or_writes_beyond_an_array():
     assert "passed" in run_tests(
         "test_epoch.py::test_gradients_agree_where_trees_are_one_leaf",
         "test_epoch.py::test_gradients_of_joint_training_are_the_same_for_any_number_of_workers",
-        "test_traverse.py::test_batches_of_rows_leave_no_gap[16385]",
+        "test_traverse.py::test_batches_of_rows_leave_no_gap[16385-categories]",
         "test_trees.py",
         NUMBA_BOUNDSCHECK="1",
         NUMBA_OPT="1",

@@ -31,7 +31,8 @@ def check_shapes(e: "TreeEnsemble") -> None:
         raise InvalidEnsembleError(f"weight must have one entry a leaf, ({e.first_leaf[-1]},), got {e.weight.shape}")
     if e.first_category.shape != (e.first_split[-1] + 1,) or e.first_category[0] != 0:
         raise InvalidEnsembleError(f"first_category must have one entry a split and one more, got {e.first_category}")
-    if (np.diff(e.first_category) < 0).any() or e.category_left.shape != (e.first_category[-1],):
+    falls = (e.first_category[1:] < e.first_category[:-1]).any()
+    if falls or e.category_left.shape != (e.first_category[-1],):
         raise InvalidEnsembleError("first_category must rise to the number of entries of category_left")
     if (np.diff(e.first_category) == 1).any():
         raise InvalidEnsembleError("a categorical split must have an entry for a category and one for all others")

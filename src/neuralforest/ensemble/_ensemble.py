@@ -34,7 +34,6 @@ _DTYPES = {
     "groups": np.int64,
     "first_category": np.int64,
     "category_left": np.bool_,
-    "missing_range": np.float64,
 }
 
 
@@ -124,13 +123,14 @@ class TreeEnsemble:
             "groups": lambda: np.array([0, len(self.first_split) - 1]),
             "first_category": lambda: np.zeros(len(self.feature) + 1, np.int64),
             "category_left": lambda: np.zeros(0, np.bool_),
-            "missing_range": lambda: np.full((max(self.n_features, 0), 2), np.nan),
+            "missing_range": lambda: np.broadcast_to(np.nan, (max(self.n_features, 0), 2)),  # takes no memory
         }
         for name, default in defaults.items():
             if getattr(self, name) is None:
                 object.__setattr__(self, name, default())
         for name, dtype in _DTYPES.items():
             self._freeze(name, np.array(getattr(self, name), dtype=dtype, order="C", copy=None))
+        self._freeze("missing_range", np.asarray(self.missing_range, np.float64))
         if self.classes is not None:
             self._freeze("classes", np.array(self.classes))
         if self.feature_names is not None:
