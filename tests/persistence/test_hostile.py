@@ -78,7 +78,7 @@ HOSTILE = {
         lambda: raw('"neuralforest":"{}"},' + ",".join(f'"{i}":0' for i in range(129)) + "}"),
         "128 arrays",
     ),
-    "the next format": (lambda: forged(network(), format=8), "reads formats up to 7: upgrade neuralforest"),
+    "the next format": (lambda: forged(network(), format=9), "reads formats up to 8: upgrade neuralforest"),
     "a format of 0": (lambda: forged(network(), format=0), "must be from 1"),
     "an unknown kind": (
         lambda: forged(network(), kind="os.system"),
@@ -176,7 +176,10 @@ HOSTILE = {
     "missing groups": (lambda: forged(network(), {"groups": None}), "'groups' is missing"),
     "groups of too many trees": (lambda: forged(network(), {"groups": np.array([0, 4])}), "groups must rise from 0"),
     "other flags": (lambda: forged(network(), {"hard": np.zeros(2, np.bool_)}), "'hard' must be bool of shape"),
-    "names for no feature": (lambda: forged(network(), model__feature_names=["a"]), "feature_names must have 3 names"),
+    "names for no feature": (
+        lambda: forged(network(), model__feature_names=["a"]),
+        "feature_names must have 3 entries",
+    ),
     "names that are none": (
         lambda: forged(network(), model__feature_names=["a", 1, None]),
         "must be a list of strings",

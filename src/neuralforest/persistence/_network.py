@@ -10,6 +10,7 @@ import numpy as np
 from neuralforest.ensemble import Aggregation, CompareDtype, Link, TreeEnsemble
 from neuralforest.exceptions import InvalidEnsembleError, InvalidParameterError, ModelFileError
 from neuralforest.network import ForestNetwork, LinearModel, ParameterLayout, Softening, StackedModel
+from neuralforest.network.columns import InputColumns
 from neuralforest.network.structure import Connectivity, build_structure
 from neuralforest.network.subnetworks import Training, partition
 from neuralforest.persistence._fields import ArrayFields, Arrays, Fields
@@ -118,12 +119,20 @@ def _restore_softening(fields: Fields, arrays: ArrayFields, e: TreeEnsemble) -> 
     first, second = arrays.finite("contrast", (2,), positive=True).tolist()
     if max(first, second) > float(np.finfo(np.float32).max):
         raise ModelFileError("contrasts must fit into float32")
-    # The structure has no memory for parameters: their number is compared before any is allocated.
+    center, parameters = arrays.finite("center", (None,)), arrays.finite("parameters", (None,), np.float32)
+    # Inputs and connections are counted before any is allocated, and so are parameters: the structure has none.
+    if len(center) < e.n_features:
+        raise ModelFileError(f"array 'center' must be float64 of shape (inputs,), got {center.shape}")
+    if InputColumns(e).first_weight[-1] > len(parameters):
+        raise ModelFileError(f"array 'parameters' must be float32 of shape (parameters,), got {parameters.shape}")
     layout = ParameterLayout(build_structure(e, first_tree, options["connectivity"], (first, second)))
     inputs, outputs = (layout.structure.n_columns,), (e.n_outputs,)
+    for name, array, size in (("center", center, inputs[0]), ("parameters", parameters, layout.size)):
+        if len(array) != size:
+            raise ModelFileError(f"array {name!r} must be {array.dtype} of shape ({size}), got {array.shape}")
     return Softening(
         contrast=(first, second),
-        center=arrays.finite("center", inputs),
+        center=center,
         scale=arrays.finite("scale", inputs, positive=True),
         low=arrays.finite("low", inputs),
         high=arrays.finite("high", inputs),
@@ -131,7 +140,7 @@ def _restore_softening(fields: Fields, arrays: ArrayFields, e: TreeEnsemble) -> 
         output_center=arrays.finite("output_center", outputs),
         output_scale=arrays.finite("output_scale", outputs, positive=True),
         first_tree=first_tree,
-        parameters=arrays.finite("parameters", (layout.size,), np.float32),
+        parameters=parameters,
         hard=arrays.take("hard", np.bool_, (len(first_tree) - 1,)),
         **options,
     )

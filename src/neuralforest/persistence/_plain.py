@@ -72,7 +72,7 @@ def restore_labels(fields: Fields, name: str, arrays: ArrayFields) -> NDArray[An
     kind = fields.choice("type", ("number", "string", "object"))
     if kind == "number":
         labels = arrays.any(name)
-        if labels.ndim != 1 or not len(labels) or (labels.dtype.kind == "f" and not np.isfinite(labels).all()):
+        if labels.ndim != 1 or (labels.dtype.kind == "f" and not np.isfinite(labels).all()):
             raise ModelFileError(f"array {name!r} must be one-dimensional, finite labels")
     elif kind == "string":
         characters = arrays.take(name, np.uint32, (None, None))
@@ -81,7 +81,7 @@ def restore_labels(fields: Fields, name: str, arrays: ArrayFields) -> NDArray[An
         labels = characters.view(np.dtype((np.str_, characters.shape[1])))[:, 0]
     else:
         values = fields.take("values", list)
-        if not values or not all(map(_is_label, values)):
+        if not all(map(_is_label, values)):
             raise ModelFileError("'values' of labels must be a list of strings, finite numbers or booleans")
         labels = np.empty(len(values), object)
         labels[:] = values
