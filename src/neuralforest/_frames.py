@@ -11,7 +11,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 from numpy.typing import NDArray
+from sklearn.model_selection import KFold
 from sklearn.preprocessing import TargetEncoder
 
 from neuralforest.exceptions import InvalidParameterError
@@ -41,8 +43,11 @@ class TableEncoder:
     @classmethod
     def learn(cls, X: Any, categorical_features: Any) -> "TableEncoder | None":
         """Return the encoder of a table, or None for one of numbers only, which scikit-learn validates."""
-        if not (hasattr(X, "columns") and hasattr(X, "dtypes")) and categorical_features in (None, "from_dtype"):
-            return None
+        if not (hasattr(X, "columns") and hasattr(X, "dtypes")):
+            if categorical_features is None or isinstance(categorical_features, str):
+                return None
+            if scipy.sparse.issparse(X):
+                raise InvalidParameterError("categorical_features needs a table or a dense array, got a sparse matrix")
         names = _names(X)
         chosen = _chosen(categorical_features, names)
         columns = []
@@ -59,6 +64,12 @@ class TableEncoder:
             0 if each.categories is None or each.means is not None else len(each.categories) for each in self.columns
         ]
         return np.array(sizes, np.int64)
+
+    def has_categories(self, feature: int, labels: NDArray[Any]) -> bool:
+        """Return whether a column is replaced by the positions of its categories among these labels."""
+        column = self.columns[feature]
+        same = column.categories is not None and np.array_equal(_labels(np.asarray(labels)), column.categories)
+        return same and column.means is None
 
     def encode(self, X: Any) -> NDArray[np.float64]:
         """Return a table as numbers, (rows, encoded columns)."""
@@ -79,8 +90,10 @@ class TableEncoder:
         """Replace columns of too many categories by means of a target; return the training rows, cross-fitted."""
         columns, encoded = list(self.columns), X.copy()
         for feature in np.flatnonzero(self.n_categories > MOST_CATEGORIES):
-            encoder = TargetEncoder(target_type="continuous", random_state=0)
-            encoded[:, feature] = encoder.fit_transform(np.nan_to_num(X[:, [feature]], nan=-1.0), y)[:, 0]
+            encoder, codes = TargetEncoder(target_type="continuous"), np.nan_to_num(X[:, [feature]], nan=-1.0)
+            for most, rest in KFold(5, shuffle=True, random_state=0).split(codes):
+                encoded[rest, feature] = encoder.fit(codes[most], y[most]).transform(codes[rest])[:, 0]
+            encoder.fit(codes, y)
             every = np.append(np.arange(self.n_categories[feature], dtype=np.float64), -1.0)
             columns[feature] = replace(columns[feature], means=encoder.transform(every[:, None])[:, 0])
         return TableEncoder(tuple(columns)), encoded
@@ -117,27 +130,38 @@ def _chosen(categorical_features: Any, names: Sequence[str]) -> NDArray[np.bool_
         return features
     for feature in np.atleast_1d(features).tolist():
         number = names.index(feature) if feature in names else feature
-        if isinstance(number, str) or not -len(names) <= number < len(names):
+        is_number = isinstance(number, int) and not isinstance(number, bool)
+        if not (is_number and -len(names) <= number < len(names)):
             raise InvalidParameterError(
-                f"categorical_features must name columns of X, {list(names)[:30]}, or their numbers, got {feature!r}"
+                f"categorical_features must name columns of X, {list(names)[:30]}, or their numbers, or be a mask of "
+                f"all of them, got {feature!r}"
             )
         chosen[number] = True
     return chosen
 
 
 def _is_category(values: Any, name: str) -> bool:
-    dtype = str(getattr(values, "dtype", "object")).lower()
-    if any(word in dtype for word in _TIMES):
-        raise ValueError(
-            f"column {name!r} must hold numbers or categories, got {dtype}: convert it to a number, such as days, to "
-            "parts of a date, or drop it"
-        )
+    _refuse_times(values, name)
+    dtype = _dtype_of(values)
     if not dtype.startswith(_CATEGORIES):
         return False
     if dtype != "object":
         return True
     known = [value for value, missing in zip(values, _missing(values), strict=True) if not missing]
     return any(isinstance(value, str) for value in known) or not known
+
+
+def _dtype_of(values: Any) -> str:
+    return str(getattr(values, "dtype", "object")).lower()
+
+
+def _refuse_times(values: Any, name: str) -> None:
+    dtype = _dtype_of(values).partition("(")[0]  # an enum names its categories in parentheses
+    if any(word in dtype for word in _TIMES):
+        raise ValueError(
+            f"column {name!r} must hold numbers or categories, got {dtype}: convert it to a number, such as days, to "
+            "parts of a date, or drop it"
+        )
 
 
 def _missing(values: Any) -> NDArray[np.bool_]:
@@ -163,11 +187,33 @@ def _is_whole(value: Any) -> bool:
 
 
 def _numbers(values: Any, name: str) -> NDArray[np.float64]:
+    _refuse_times(values, name)
     try:
         if hasattr(values, "to_numpy") and hasattr(values, "isna"):
             return np.asarray(values.to_numpy(dtype=np.float64, na_value=np.nan))
         return np.asarray(values.cast(float) if hasattr(values, "cast") else values, np.float64)
-    except (TypeError, ValueError) as error:
+    except Exception as error:  # polars has exceptions of its own
         raise ValueError(
             f"column {name!r} must hold numbers, as in fit, got values of dtype {values.dtype}: {error}"
         ) from error
+
+
+def codes_in(X: Any, categories: Sequence[NDArray[Any] | None], names: Sequence[str] | None = None) -> NDArray[np.float64]:
+    """Return a table as numbers, with the positions of categories in given orders; -1 for others, NaN for missing ones.
+
+    Columns are found by their names, where there are any.
+    """
+    own = _names(X)
+    order = list(range(len(own))) if names is None else [own.index(name) for name in names if name in own]
+    if len(order) != len(categories):
+        raise InvalidParameterError(f"X must have the columns {list(names or range(len(categories)))}, got {own}")
+    encoded = []
+    for number, labels in zip(order, categories, strict=True):
+        values = _column(X, number)
+        if labels is None:
+            encoded.append(_numbers(values, own[number]))
+        else:
+            sorted_, place = np.unique(_labels(np.asarray(labels)), return_index=True)
+            code = codes_of(_labels(values), _missing(values), sorted_)
+            encoded.append(np.where(code >= 0, place[np.nan_to_num(np.maximum(code, 0)).astype(np.int64)], code))
+    return np.column_stack(encoded)

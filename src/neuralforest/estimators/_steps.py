@@ -164,6 +164,13 @@ class FitSteps(Parameters):
             raise InvalidParameterError(
                 f"X must have the {e.n_features} features that the forest was fitted on, got {table.X.shape[1]}"
             )
+        for feature, labels in enumerate(e.categories or ()):
+            if labels is not None and not (self._encoder and self._encoder.has_categories(feature, labels)):
+                raise InvalidParameterError(
+                    f"X must hold the categories that the forest was fitted on, as categories and in the same order, "
+                    f"{list(labels)[:20]} in column {feature}: fit both on the same rows, of a table with strings or a "
+                    "categorical dtype, of at most 64 categories"
+                )
 
     def _training_data(self, network: ForestNetwork, table: FitRows, split: TrainValidationSplit) -> TrainingData:
         y = self._columns(network, table.target)

@@ -1,5 +1,6 @@
 """The forest under an estimator: ours when none is given, how it is grown, and which rows are out-of-bag."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -116,6 +117,8 @@ def grow(forest: Any, table: FitRows, rows: NDArray[np.int64], names: NDArray[An
         forest.fit(table.X[rows], table.target[rows], **weights)
     if names is not None and not hasattr(type(forest), "feature_names_in_"):
         forest.feature_names_in_ = names
+        if isinstance(forest, CategoricalForest):
+            forest.ensemble_ = replace(forest.ensemble_, feature_names=tuple(names))
 
 
 def has_out_of_bag_rows(forest: Any) -> bool:

@@ -62,7 +62,7 @@ def _units_of_columns(
 ) -> dict[str, NDArray[np.float64]]:
     """Return units of the input columns, given those of the features: a category is 0 or 1, times its relevance."""
     columns = network.columns
-    share = np.nanmean(columns.expand(X), axis=0)
+    share = np.where(columns.is_category, np.nan_to_num(columns.expand(X)), 0.0).mean(axis=0)
     factor = relevances[columns.feature]
     of_categories = {
         "center": np.zeros(columns.n_columns),
