@@ -98,14 +98,15 @@ def output(model, X):
     return model.predict_proba(X) if hasattr(model, "predict_proba") else model.predict(X)
 
 
-def base_model_task(X, y, classifier=False, *, n_jobs=1, seed=0, n_held_out=0):
+def base_model_task(X, y, classifier=False, *, n_jobs=1, seed=0, n_held_out=0, n_categories=None):
     """Return the task of fitting base models on all rows but the last ones, which are held out."""
     n = len(y)
     columns = (y[:, None] == np.unique(y)).astype(float) if classifier else y[:, None]
     rows = SubnetworkRows.shared(np.arange(n), np.ones(n), 1)
     training, held_out = np.split(np.arange(n), [n - n_held_out])
     data = TrainingData(X, columns, rows, rows)
-    return Task(classifier, data, y, np.ones(n), training, held_out, len(training), seed, n_jobs)
+    n_categories = np.zeros(X.shape[1], np.int64) if n_categories is None else np.asarray(n_categories)
+    return Task(classifier, data, y, np.ones(n), training, held_out, len(training), seed, n_jobs, n_categories)
 
 
 @contextmanager

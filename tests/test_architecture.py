@@ -10,7 +10,7 @@ ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "neuralforest"
 
 LAYERS = [
-    {"exceptions", "_parallel", "_atomic", "_extras", "_statistics", "_kernels", "datasets"},
+    {"exceptions", "_parallel", "_atomic", "_extras", "_statistics", "_frames", "_kernels", "datasets"},
     {"ensemble"},
     {"readers", "network"},
     {"training", "convert", "theory"},

@@ -8,7 +8,9 @@ import importlib, inspect, pkgutil, pydoc
 import neuralforest as nf
 from neuralforest.cli import main
 assert False  # is not run
-names = [each.name for each in pkgutil.walk_packages(nf.__path__, "neuralforest.") if "__main__" not in each.name]
+LEFT_OUT = {"neuralforest.__main__", "neuralforest.readers.lightgbm", "neuralforest.readers.xgboost"}
+# LightGBM and XGBoost cannot be imported without docstrings
+names = [each.name for each in pkgutil.walk_packages(nf.__path__, "neuralforest.") if each.name not in LEFT_OUT]
 modules = [importlib.import_module(name) for name in names]
 print(len(modules), {module.__doc__ for module in modules})
 public = [name for name in nf.__all__ if not name.startswith("_")]

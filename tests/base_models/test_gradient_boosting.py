@@ -38,7 +38,7 @@ def in_folds(X, y, classifier, center=0.0, scale=1.0):
 
 def boosted(folds, n_classes, n_rounds, portions=None, left_out=None, **changes):
     """Return a model that leaves out the first fold, or given rows; its rows, and its trees."""
-    binned, target = gradient_boosting._Binned.of(folds), gradient_boosting._Target.of(n_classes > 0, folds)
+    binned, target = gradient_boosting._Binned.of(folds, None), gradient_boosting._Target.of(n_classes > 0, folds)
     left_out = (folds.left_out[0] if left_out is None else left_out).astype(np.uint32)
     training = np.setdiff1d(np.arange(len(target.y), dtype=np.uint32), left_out)
     data = boosting.BinnedRows(binned.bins, binned.n_bins, target.y, training, left_out)
@@ -54,7 +54,7 @@ def boosted(folds, n_classes, n_rounds, portions=None, left_out=None, **changes)
     model = gradient_boosting._no_trees(target.initial_score, len(target.y), n_rounds, 16)
     for first, last in portions or [(0, n_rounds)]:
         boosting.boost(data, plan._replace(**changes), model, first, last)
-    return model, data, gradient_boosting._ensemble(model, n_rounds, binned, target, folds)
+    return model, data, gradient_boosting._ensemble(model, binned, n_rounds, target, folds)
 
 
 def predicted(ensemble, X):
@@ -215,7 +215,7 @@ def test_bins_end_where_thresholds_split(numbers, copies):
     rng = np.random.default_rng(0)
     column = np.array([*numbers * (copies + 1), *(rng.normal(size=600) if copies == 3 else []), np.nan], np.float32)
     folds = Folds(column[:, None], column, 0.0, 1.0, np.ones(len(column)), [], [np.arange(len(column))], np.arange(0))
-    bins, n_bins, edge = gradient_boosting._Binned.of(folds)
+    bins, n_bins, edge = gradient_boosting._Binned.of(folds, None)
     assert bins[0, -1] == histogram.MISSING
     assert n_bins[0] <= histogram.MISSING
     for place in range(n_bins[0]):
