@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.ensemble import HistGradientBoostingRegressor
 
 import export_twins as twins
 import neuralforest as nf
@@ -196,6 +197,18 @@ def test_catboost():
         place = {label: code for code, label in enumerate(network.ensemble.categories[feature].tolist())}
         codes[:, feature] = [place.get(label, -1) for label in frame[name]]
     assert_exports_the_model(network, codes, model.predict_proba(frame))
+
+
+def test_histogram_gradient_boosting():
+    X, y = table(np.random.default_rng(0), 300)
+    X = np.abs(X)
+    model = HistGradientBoostingRegressor(max_iter=9, categorical_features=[2, 3]).fit(X, y)
+    network = nf.convert(model)
+    codes = X.copy()
+    for feature in (2, 3):
+        known = network.ensemble.categories[feature]
+        codes[:, feature] = np.where(np.isnan(X[:, feature]), np.nan, np.searchsorted(known, X[:, feature]))
+    assert_exports_the_model(network, codes, model.predict(X))
 
 
 @pytest.mark.parametrize("connectivity", ["sparse", "full"])

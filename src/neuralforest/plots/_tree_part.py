@@ -102,7 +102,8 @@ class TreePart:
     def _rule(self, split: int, names: Sequence[str], categories: CategoryNames) -> str:
         W1, b1 = self.W1[split], self.layers.b1[split]
         if self.full:
-            return f"mostly {categories.of_column(int(np.abs(W1).argmax()), names)}"
+            of_features = np.add.reduceat(np.abs(W1), self.network.columns.first[:-1])
+            return f"mostly {short(names[of_features.argmax()])}"
         feature, column, soft = self.feature[split], self.column[split], self.network.soft
         left = self.left[split]
         if len(left):
