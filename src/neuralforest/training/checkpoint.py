@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import warnings
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import safetensors.numpy
 from safetensors import SafetensorError, safe_open
 
 from neuralforest._atomic import write_atomically
-from neuralforest.exceptions import CheckpointError, InvalidParameterError
+from neuralforest.exceptions import CheckpointError, ConvergenceWarning, InvalidParameterError
 from neuralforest.network import ForestNetwork
 from neuralforest.training.data import TrainingData
 from neuralforest.training.losses import Loss
@@ -43,9 +44,11 @@ class Checkpoint:
     def open(self, network: ForestNetwork, data: TrainingData, settings: Settings, loss: Loss) -> None:
         """Identify the fit by its network, rows and settings."""
         assert network.soft is not None
-        digest = hashlib.sha256(repr((settings, loss, network.structure._fields)).encode())
+        parts = network.structure._asdict()
+        numbers = {name: part for name, part in parts.items() if not isinstance(part, np.ndarray)}
+        digest = hashlib.sha256(repr((settings, loss, list(parts), numbers)).encode())
         for array in (
-            *(np.asarray(part) for part in network.structure),
+            *(part for part in parts.values() if isinstance(part, np.ndarray)),
             network.soft.parameters,
             network.scaled(data.X),
             data.scaled_y(network),
@@ -56,13 +59,20 @@ class Checkpoint:
         self._last_epoch = settings.max_epochs
 
     def save(self, state: State) -> None:
-        """Write the state, where it is due."""
+        """Write the state, where it is due. A file that cannot be written is no reason to lose the fit."""
         if state.epoch % self.every and state.epoch != self._last_epoch and not state.stopped.all():
             return
         arrays = {name: np.ascontiguousarray(array) for name, array in state.arrays.items()}
         epoch = str(state.epoch)
         metadata = {"fingerprint": self._fingerprint, "epoch": epoch, "digest": _digest(arrays, epoch)}
-        write_atomically(self.path, [safetensors.numpy.save(arrays, metadata)])
+        try:
+            write_atomically(self.path, [safetensors.numpy.save(arrays, metadata)])
+        except OSError as error:
+            warnings.warn(
+                f"the checkpoint of epoch {epoch} cannot be written ({error}): the fit goes on without it",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
 
     def load(self, state: State) -> None:
         """Replace the given state by the one on file, if there is a file."""
