@@ -7,12 +7,18 @@ import scipy.sparse
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_array
 
+from neuralforest._frames import codes_in
 from neuralforest.ensemble import TreeEnsemble
 from neuralforest.exceptions import InvalidParameterError
 
 
 def validated_rows(e: TreeEnsemble, X: ArrayLike) -> NDArray[np.floating]:
-    """Return X as a dense array in the dtype that the trees compare in; NaN is allowed, infinity is not."""
+    """Return X as a dense array in the dtype that the trees compare in; NaN is allowed, infinity is not.
+
+    A data frame may hold the categories of the source of the trees; an array holds their codes.
+    """
+    if e.categories is not None and hasattr(X, "columns"):
+        X = codes_in(X, e.categories, e.feature_names)
     rows: Any = X.toarray() if scipy.sparse.issparse(X) else X  # type: ignore[union-attr]
     with np.errstate(over="ignore", invalid="ignore"):  # numbers too large for the dtype are refused as infinite
         rows = check_array(rows, dtype=e.compare_dtype, order="C", ensure_all_finite="allow-nan")
