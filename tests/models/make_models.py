@@ -8,10 +8,12 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from sklearn.ensemble import (
     ExtraTreesClassifier,
     ExtraTreesRegressor,
     GradientBoostingRegressor,
+    HistGradientBoostingRegressor,
     RandomForestClassifier,
     RandomForestRegressor,
 )
@@ -48,6 +50,36 @@ def make(X, y, labels):
     return {"regressor": regressor, "classifier": classifier, "network": network}
 
 
+def categories():
+    """Return an estimator that was fitted on a table, a network whose features have labels, and rows of the table.
+
+    The table has strings, a column of too many strings for one unit each, and numbers; some of each are missing.
+    """
+    random = np.random.default_rng(0)
+    n = 210
+    tree, place = random.integers(0, 3, n), np.arange(n) % 70
+    frame = pd.DataFrame(
+        {
+            "height": random.normal(size=n).round(2),
+            "tree": np.array(["oak", "ash", "elm"], object)[tree],
+            "place": np.array([f"p{i:02}" for i in range(70)], object)[place],
+        }
+    )
+    y = frame["height"].to_numpy() + 2 * tree + place % 7 / 3
+    frame.loc[::17, "tree"] = None
+    frame.loc[::29, "height"] = np.nan
+    model = nf.NeuralForestRegressor(**SMALL, stacking=None).fit(frame, y)
+    model.network_ = soft(model.network_)
+    X = np.column_stack([frame["height"], np.where(frame["tree"].isna(), np.nan, 3.0 * tree - 1)])
+    boosting = HistGradientBoostingRegressor(max_iter=3, max_leaf_nodes=4, categorical_features=[1]).fit(X, y)
+    ensemble = nf.convert(boosting).ensemble
+    ensemble = TreeEnsemble(**ensemble.__getstate__() | {"missing_range": [[-0.01, 0.01], [np.nan, np.nan]]})
+    network = nf.ForestNetwork(ensemble).soften((3, 1), training="joint")
+    rows = frame.iloc[[0, 1, 2, 29, 5]].astype({"height": float})
+    new = pd.DataFrame({"height": [0.005, 9.0], "tree": ["yew", "oak"], "place": ["nowhere", None]})
+    return model, network, pd.concat([rows, new], ignore_index=True)
+
+
 def soft(network):
     return network.with_parameters(network.soft.parameters, np.zeros_like(network.hard))
 
@@ -66,6 +98,13 @@ def main():
         expected[name] = (model.predict_proba(rows) if name == "classifier" else model.predict(rows)).tolist()
         if name == "regressor":
             expected["quantiles"] = model.predict_quantiles(rows, (0.1, 0.9)).tolist()
+    model, network, table = categories()
+    codes = [[0.3, 0], [0.005, 1], [np.nan, 2], [-1.0, np.nan], [0.0, -1], [0.5, 7]]
+    for name, each in (("table", model), ("categories", network)):
+        nf.save(each, FOLDER / f"format-{FORMAT}-{name}.nforest")
+    expected["codes"] = [[None if np.isnan(x) else x for x in row] for row in codes]
+    expected["rows"] = table.astype(object).where(table.notna(), None).to_dict("list")
+    expected["table"], expected["categories"] = model.predict(table).tolist(), network.predict(codes).tolist()
     (FOLDER / f"format-{FORMAT}.json").write_text(json.dumps(expected, indent=1))
 
 

@@ -2,12 +2,15 @@
 
 import hashlib
 import json
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
+import pandas as pd
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
 import neuralforest as nf
+import training_twins
 from neuralforest.persistence import _container, _describe
 
 X = np.random.default_rng(0).normal(size=(40, 3)).round(2)
@@ -45,6 +48,30 @@ def a_regressor():
 @cache
 def a_classifier():
     return classifier()
+
+
+@cache
+def category_network():
+    """A network with the categories of a feature, numbers that mean missing values, and two groups of trees."""
+    trees = training_twins.random_ensemble((5, 1, 4, 3), "sum", categories={1: 3}, groups=[0, 2, 4], seed=4)
+    labels = (None, np.array(["ash", "elm", "oak"]), None)
+    ensemble = replace(trees, categories=labels, missing_range=[[-0.1, 0.1], [np.nan, np.nan], [np.nan, np.nan]])
+    assert ensemble.is_categorical.any()
+    return nf.ForestNetwork(ensemble).soften((3, 1), training="joint")
+
+
+def table(n=210):
+    """Return a table with strings, more strings than a network has units for, and numbers; some are missing."""
+    random = np.random.default_rng(0)
+    frame = pd.DataFrame({"height": random.normal(size=n), "tree": np.tile(["oak", "ash", "elm"], n // 3)})
+    frame["place"] = [f"p{i % 70}" for i in range(n)]
+    frame.loc[::17, ["tree", "height"]] = None
+    return frame, np.arange(n) % 3 + np.arange(n) % 7 / 7 + np.nan_to_num(frame["height"])
+
+
+@cache
+def a_table_regressor():
+    return nf.NeuralForestRegressor(**SMALL).fit(*table())
 
 
 def again(model, folder):

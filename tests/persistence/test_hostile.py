@@ -15,7 +15,17 @@ import neuralforest as nf
 from neuralforest.exceptions import ModelFileError
 from neuralforest.network import LinearModel, StackedModel
 from neuralforest.persistence import _describe
-from persistence.models import a_classifier, a_regressor, again, content, forged, network, signed
+from persistence.models import (
+    a_classifier,
+    a_regressor,
+    a_table_regressor,
+    again,
+    category_network,
+    content,
+    forged,
+    network,
+    signed,
+)
 
 
 def raw(header, body=b""):
@@ -185,6 +195,135 @@ HOSTILE = {
         "must be a list of strings",
     ),
 }
+
+
+def many_inputs():
+    """A file of few bytes whose splits have many inputs in total: one list of categories is long, all others short."""
+    n, longest = 3000, 3000
+    lengths = np.full(n, 2)
+    lengths[0] = longest
+    first_category = np.append(0, np.cumsum(lengths))
+    category_left = np.arange(first_category[-1]) % 2 == 0
+    ensemble = nf.ensemble.TreeEnsemble(
+        feature=np.zeros(n),
+        threshold=np.zeros(n),
+        missing_left=np.zeros(n),
+        middle=np.ones(n),
+        value=np.ones((2 * n, 1)),
+        weight=np.ones(2 * n),
+        first_split=np.arange(n + 1),
+        first_leaf=2 * np.arange(n + 1),
+        n_features=1,
+    )
+    soft = nf.ForestNetwork(ensemble).soften()
+    columns = {name: np.ones(longest) for name in ("center", "scale", "low", "high", "spread")}
+    return forged(soft, columns | {"first_category": first_category, "category_left": category_left})
+
+
+def forged_categories(arrays=(), **changes):
+    return forged(category_network(), arrays, **changes)
+
+
+HOSTILE_CATEGORIES = {
+    "lists that overflow": (
+        lambda: forged_categories({"first_category": overflowing_lists()}),
+        "first_category must rise to the number of entries",
+    ),
+    "lists beyond the entries": (
+        lambda: forged_categories({"category_left": category_network().ensemble.category_left[1:]}),
+        "first_category must rise to the number of entries",
+    ),
+    "lists of too few splits": (
+        lambda: forged_categories({"first_category": category_network().ensemble.first_category[:-1]}),
+        "first_category must have one entry a split and one more",
+    ),
+    "lists of one entry": (lambda: forged_categories(lists_of_one_entry()), "and one for all others"),
+    "lists of another dtype": (
+        lambda: forged_categories({"first_category": category_network().ensemble.first_category.astype(np.int32)}),
+        "'first_category' must be int64",
+    ),
+    "entries of another dtype": (
+        lambda: forged_categories({"category_left": category_network().ensemble.category_left.astype(np.uint8)}),
+        "'category_left' must be bool",
+    ),
+    "lists without entries": (lambda: forged_categories({"category_left": None}), "'category_left' is missing"),
+    "entries without lists": (lambda: forged_categories({"first_category": None}), "'center' must be|is unknown"),
+    "a feature of both kinds": (
+        lambda: forged_categories({"feature": np.ones_like(category_network().ensemble.feature)}),
+        "are compared with thresholds and as categories",
+    ),
+    "ranges of another shape": (lambda: forged_categories({"missing_range": np.zeros((3, 3))}), "of shape \\(3, 2\\)"),
+    "ranges of too few features": (lambda: forged_categories({"missing_range": np.zeros((2, 2))}), "\\(3, 2\\)"),
+    "labels that are no list": (lambda: forged_categories(model__categories="ash"), "must be of the type list"),
+    "labels of too few features": (
+        lambda: forged_categories({"categories.1": None}, model__categories=[None]),
+        "categories must have 3 entries, got 1",
+    ),
+    "labels that are no object": (lambda: forged_categories(model__categories=[None, "ash", None]), "JSON object"),
+    "labels without an array": (lambda: forged_categories({"categories.1": None}), "'categories.1' is missing"),
+    "labels that are not finite": (
+        lambda: forged_categories(
+            {"categories.1": np.full(3, np.nan)}, model__categories=[None, {"type": "number"}, None]
+        ),
+        "finite labels",
+    ),
+    "labels without characters": (
+        lambda: forged_categories({"categories.1": np.full((3, 1), 2**21, np.uint32)}),
+        "characters of labels",
+    ),
+    "more labels than inputs": (
+        lambda: forged_categories({"categories.1": np.full((9999, 1), 65, np.uint32)}),
+        "'center' must be float64 of shape|'parameters' must be float32 of shape",
+    ),
+    "many inputs": (many_inputs, "'parameters' must be float32 of shape"),
+    "columns that are no list": (
+        lambda: forged(a_table_regressor(), model__columns={}),
+        "'columns' of 'model' of the model must be of the type list or null",
+    ),
+    "columns of too few features": (lambda: forged_columns([]), "a table must have 3 columns, got 0"),
+    "a column that is no object": (lambda: forged_columns([1, 2, 3]), "column 0 must be a JSON object"),
+    "a column without a name": (lambda: forged_column(name=1), "'name' of column 1 must be of the type str"),
+    "an unknown entry of a column": (lambda: forged_column(code="1"), "column 1 has unknown entries: 'code'"),
+    "categories that are no strings": (lambda: forged_column(categories=[1, 2]), "must be a list of strings"),
+    "categories out of order": (lambda: forged_column(categories=["oak", "ash"]), "different and in ascending order"),
+    "a category twice": (lambda: forged_column(categories=["ash", "ash"]), "different and in ascending order"),
+    "too few means": (
+        lambda: forged(a_table_regressor(), {"column.2.means": np.zeros(70)}),
+        "'column.2.means' must be float64 of shape \\(71\\)",
+    ),
+    "NaN means": (lambda: forged(a_table_regressor(), {"column.2.means": np.full(71, np.nan)}), "finite numbers"),
+    "means of no column": (lambda: forged(a_table_regressor(), {"column.9.means": np.zeros(3)}), "is unknown"),
+}
+
+
+def overflowing_lists():
+    first = category_network().ensemble.first_category.copy()
+    first[1], first[2] = 3 * 2**61, -5 * 2**60  # all differences of int64 are positive
+    return first
+
+
+def lists_of_one_entry():
+    n = category_network().ensemble.n_splits
+    return {"first_category": np.arange(n + 1), "category_left": np.ones(n, np.bool_)}
+
+
+def forged_columns(columns):
+    return forged(a_table_regressor(), model__columns=columns)
+
+
+def forged_column(**changes):
+    columns = _describe(a_table_regressor())[1]["model"]["columns"]
+    return forged_columns([columns[0], columns[1] | changes, columns[2]])
+
+
+@pytest.mark.parametrize("what", HOSTILE_CATEGORIES)
+def test_hostile_categories_are_refused_with_little_memory(what, tmp_path):
+    make, message = HOSTILE_CATEGORIES[what]
+    data = make()
+    (tmp_path / "model.nforest").write_bytes(data)
+    with peak_of_memory() as peak, pytest.raises(ModelFileError, match=message):
+        nf.load(tmp_path / "model.nforest")
+    assert peak() < 200_000 + 12 * len(data)
 
 
 @contextmanager

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -109,6 +110,35 @@ def test_format_7(name):
         assert model.soft.first_tree.tolist() == model.ensemble.groups.tolist() == [0, 1, 4]
 
 
+@pytest.mark.parametrize("name", ["regressor", "classifier", "network"])
+def test_format_8(name):
+    model, (rows, values) = load(f"8-{name}"), expected(8)
+    predict = model.predict_proba if name == "classifier" else model.predict
+    assert_allclose(predict(rows), values[name], rtol=1e-5)
+    if name == "regressor":
+        assert_allclose(model.predict_quantiles(rows, (0.1, 0.9)), values["quantiles"], rtol=1e-5)
+
+
+def test_format_8_holds_the_columns_of_a_table():
+    model, (_, values) = load("8-table"), expected(8)
+    assert [column.name for column in model._encoder.columns] == ["height", "tree", "place"]
+    assert model._encoder.columns[1].categories.tolist() == ["ash", "elm", "oak"]
+    assert model._encoder.n_categories.tolist() == [0, 3, 0]
+    assert model._encoder.columns[2].means.shape == (71,)
+    table = pd.DataFrame(values["rows"]).astype({"height": float})
+    assert_allclose(model.predict(table), values["table"], rtol=1e-5)
+
+
+def test_format_8_holds_categories_and_ranges_of_missing_values():
+    network, (_, values) = load("8-categories"), expected(8)
+    assert network.ensemble.is_categorical.any()
+    assert network.ensemble.categories[0] is None
+    assert network.ensemble.categories[1].tolist() == [-1.0, 2.0, 5.0]
+    assert_array_equal(network.ensemble.missing_range, [[-0.01, 0.01], [np.nan, np.nan]])
+    codes = np.array(values["codes"], float)
+    assert_allclose(network.predict(codes), values["categories"], rtol=1e-5)
+
+
 def test_intervals_of_an_old_file_stay_the_same_when_it_is_saved_again(tmp_path):
     old, (rows, _) = load("1-regressor"), expected(1)
     assert_array_equal(again(old, tmp_path).predict_quantiles(rows), old.predict_quantiles(rows))
@@ -121,7 +151,7 @@ def test_a_network_before_format_5_has_no_range_and_standardized_features():
     assert (soft.spread == 1.0).all()
 
 
-@pytest.mark.parametrize("file", [file for file in FILES if not file.startswith("format-7")])
+@pytest.mark.parametrize("file", [file for file in FILES if not file.startswith(("format-7", "format-8"))])
 def test_trees_before_format_7_are_one_group_and_subnetworks_follow_from_the_training(file):
     model = nf.load(MODELS / file)
     model = getattr(model, "model", model)

@@ -1,8 +1,10 @@
 """A loaded model equals the saved one, bit for bit."""
 
-from dataclasses import fields
+import pickle
+from dataclasses import fields, replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -23,7 +25,21 @@ from neuralforest.ensemble import TreeEnsemble
 from neuralforest.exceptions import ModelFileError
 from neuralforest.network import LinearModel, Softening, StackedModel
 from neuralforest.persistence import _describe
-from persistence.models import RF, SMALL, X, Y, again, classifier, content, regressor, same_bits, soft_network
+from persistence.models import (
+    RF,
+    SMALL,
+    X,
+    Y,
+    a_table_regressor,
+    again,
+    category_network,
+    classifier,
+    content,
+    regressor,
+    same_bits,
+    soft_network,
+    table,
+)
 
 OUTPUTS = ("predict", "predict_proba", "predict_quantiles", "apply", "decision_function")
 
@@ -238,10 +254,80 @@ def test_groups_of_summed_trees_are_restored(tmp_path):
     same_bits(stacked.predict(X), loaded.predict(X))
 
 
+def same_trees(first, second):
+    for item in fields(TreeEnsemble):
+        one, other = getattr(first, item.name), getattr(second, item.name)
+        if isinstance(one, np.ndarray):
+            np.testing.assert_array_equal(one, other)
+        elif item.name == "categories" and one is not None:
+            assert [labels is None for labels in one] == [labels is None for labels in other]
+            for labels, loaded in zip(one, other, strict=True):
+                if labels is not None:
+                    same_bits(labels, loaded)
+        else:
+            assert one == other
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        np.array(["ash", "elm", "\u00f6k \u0394"]),
+        np.array(["ash", "elm", "oak"], object),
+        np.array([-1.5, 0.0, 3.0]),
+        np.array([3, 7, 2**40]),
+        np.array([False, True]),
+        np.array([], float),
+        np.array([], object),
+        None,
+    ],
+    ids=repr,
+)
+def test_categories_and_ranges_of_missing_values_are_restored(labels, tmp_path):
+    soft = category_network()
+    ensemble = replace(soft.ensemble, categories=None if labels is None else (None, labels, None))
+    rows = np.array([[0.05, 1, 0], [0.2, 2, 1], [-0.2, 9, 1], [np.nan, -1, 0], [0.3, np.nan, np.nan], [3, 0, 2]])
+    hard = nf.ForestNetwork(ensemble)
+    for network in (hard, hard.soften((3, 1), training="joint"), hard.soften(training="joint", connectivity="full")):
+        loaded = again(network, tmp_path)
+        same_trees(network.ensemble, loaded.ensemble)
+        same_bits(network.predict(rows), loaded.predict(rows))
+        same_bits(network.apply(rows), loaded.apply(rows))
+
+
+def test_base_models_keep_their_splits_by_category(tmp_path):
+    trees = nf.ForestNetwork(category_network().ensemble)
+    mean = nf.ForestNetwork(replace(trees.ensemble, aggregation="mean", groups=None, base_score=None))
+    for model, other in ((trees, mean), (mean, trees)):
+        stacked = model.with_base_models((StackedModel("extra_trees", other, 0.5),))
+        loaded = again(stacked, tmp_path)
+        same_trees(loaded.base_models[0].model.ensemble, other.ensemble)
+        rows = np.array([[0.05, 1, 0], [0.2, 2, 1], [-0.2, 9, 1], [np.nan, np.nan, 0]])
+        same_bits(stacked.predict(rows), loaded.predict(rows))
+
+
+def test_an_estimator_of_a_table_is_restored(tmp_path):
+    model, (frame, y) = a_table_regressor(), table()
+    loaded = again(model, tmp_path)
+    assert set(vars(loaded)) == set(vars(model))
+    same_trees(model.network_.ensemble, loaded.network_.ensemble)
+    new = pd.DataFrame({"height": [1.0, None], "tree": ["yew", None], "place": [None, "nowhere"]})
+    for rows in (frame, new):
+        for name in ("predict", "apply", "predict_quantiles"):
+            same_bits(getattr(model, name)(rows), getattr(loaded, name)(rows))
+    for column, kept in zip(model._encoder.columns, loaded._encoder.columns, strict=True):
+        assert column.name == kept.name
+        np.testing.assert_array_equal(column.categories, kept.categories)
+        np.testing.assert_array_equal(column.means, kept.means)
+    first, second = (pickle.loads(pickle.dumps(each)).partial_fit(frame, y) for each in (model, loaded))
+    same_bits(first.predict(frame), second.predict(frame))
+    same_bits(again(loaded, tmp_path).predict(frame), model.predict(frame))
+
+
 def test_all_fields_of_models_are_stored():
     """A new field of these classes needs an entry in the file, and so a new format."""
     model = regressor()
     arrays, description = _describe(model)
+    arrays |= _describe(category_network())[0]  # some arrays are stored only where there are categories
     stored = {name.rpartition(".")[2] for name in arrays}
     stored |= set(description["model"]["network"]) | set(description["model"]["network"]["soft"])
     for kind in (TreeEnsemble, Softening, type(model._residuals), nf.History):
