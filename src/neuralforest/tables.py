@@ -1,8 +1,7 @@
-"""Data frames: from named columns of numbers and strings to the numeric matrix that an estimator takes.
+"""Data frames with the columns of a model, found by their names, and the target column.
 
-A string column is ordinally encoded: a category becomes its position in alphabetical order. Missing values, and
-categories that are new at prediction time, become NaN. pandas is imported on use. Files and the command line are in
-`cli`.
+The estimators encode categories themselves. Models without an encoder take codes: networks of other libraries' models,
+and estimators in files of formats 1 to 7. pandas is imported on use. Files and the command line are in `cli`.
 """
 
 import warnings
@@ -14,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
 
+from neuralforest.estimators.rows import read_X
 from neuralforest.exceptions import TableError, TableWarning
 
 if TYPE_CHECKING:
@@ -35,36 +35,37 @@ class Column:
     ----------
     name : str
     categories : tuple of str, optional
-        In alphabetical order, for a string column; None for a numeric one.
+        In the order of their codes; None for a numeric column.
     """
 
     name: str
     categories: tuple[str, ...] | None = None
 
-    @classmethod
-    def learn(cls, values: "pandas.Series") -> "Column":
-        """Determine whether a column is numeric, and if not, its categories."""
-        _, not_numeric = to_numbers(values)
-        return cls(str(values.name), tuple(sorted(set(to_strings(values).dropna()))) if not_numeric.any() else None)
-
-    def encode(self, values: "pandas.Series") -> NDArray[np.float64]:
-        """Return the column as numbers, (rows,)."""
+    def read(self, values: "pandas.Series") -> Any:
+        """Return the column as numbers, or as strings; new categories are reported."""
         if self.categories is None:
             numbers, wrong = to_numbers(values)
             refuse(values, wrong, "must hold numbers", "correct it, or leave it empty where the value is missing")
             refuse(values, np.abs(numbers) > _LARGEST, f"must hold numbers below {_LARGEST:.2g}", "correct it")
             return numbers
         strings = to_strings(values)
-        codes = strings.map({category: float(code) for code, category in enumerate(self.categories)})
-        unseen = (codes.isna() & strings.notna()).to_numpy()
-        if unseen.any():
+        unknown = strings.notna() & ~strings.isin(self.categories)
+        if unknown.any():  # whole numbers may be written with a fraction
+            strings = strings.where(~unknown, strings.map(_without_fraction, na_action="ignore"))
+            unknown = strings.notna() & ~strings.isin(self.categories)
+        if unknown.any():
             warnings.warn(
-                f"column {self.name!r} holds the new categories {listed(sorted(set(strings[unseen])))}: "
-                f"{unseen.sum()} of {len(strings)} rows are treated as missing",
+                f"column {self.name!r} holds categories that the model was not fitted on, in {unknown.sum()} of "
+                f"{len(strings)} rows: {listed(sorted(set(strings[unknown])))}",
                 TableWarning,
                 stacklevel=4,
             )
-        return np.asarray(codes, np.float64)
+        return strings
+
+    def encode(self, strings: "pandas.Series", new: float) -> NDArray[np.float64]:
+        """Return the codes of categories, `new` for others, and NaN for missing values."""
+        codes = strings.map({category: float(code) for code, category in enumerate(self.categories or ())})
+        return np.asarray(codes.where(codes.notna() | strings.isna(), new), np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,15 +102,49 @@ class TableModel:
     def learn(cls, table: "pandas.DataFrame", target: str, estimator: Any) -> "TableModel":
         """Fit an estimator to all columns of a table except the target."""
         y = read_target(column_of(table, target), "classification" if is_classifier(estimator) else "regression")
-        columns = tuple(Column.learn(table[name]) for name in table.columns if name != target)
-        if not columns:
+        features = table.drop(columns=target)
+        if not len(features.columns):
             raise TableError(f"the table must have other columns than the target {target!r}, got none: add features")
-        model = cls(columns, target, estimator)
-        estimator.fit(model.encode(table), y)
-        return model
+        return cls.of(estimator.fit(features, y), features.columns, target)
+
+    @classmethod
+    def of(cls, model: Any, names: Iterable[Any], target: str | None = None) -> "TableModel":
+        """Return a model with its columns, which have these names if it has none of its own."""
+        e = getattr(model, "network_", model).ensemble
+        names, own = list(names), getattr(model, "feature_names_in_", e.feature_names)
+        if own is not None and not (_are_numbers(own) and not set(own) <= set(names)):
+            names = list(own)
+        if len(names) != e.n_features:
+            raise TableError(
+                f"the model has no feature names, so the table must have its {e.n_features} columns in order, got "
+                f"{len(names)}: {listed(names)}: drop the others"
+            )
+        encoder, categories = getattr(model, "_encoder", None), e.categories or (None,) * len(names)
+        if encoder is not None:
+            categories = [column.categories for column in encoder.columns]
+        columns = [
+            Column(str(name), None if labels is None else tuple(map(_as_string, labels.tolist())))
+            for name, labels in zip(names, categories, strict=True)
+        ]
+        return cls(tuple(columns), target, model)
 
     def encode(self, table: "pandas.DataFrame") -> NDArray[np.float64]:
-        """Return a table as the model takes it, (rows, columns); other columns are ignored."""
+        """Return a table as numbers, as the network takes it, (rows, columns)."""
+        rows = self.rows(table)
+        return np.asarray(read_X(self.model, rows, reset=False) if hasattr(self.model, "network_") else rows)
+
+    def predict(self, table: "pandas.DataFrame") -> NDArray[Any]:
+        """Predict the target of each row of a table; columns that the model does not have are ignored."""
+        return np.asarray(self.model.predict(self.rows(table)))
+
+    def predict_proba(self, table: "pandas.DataFrame") -> NDArray[np.float64]:
+        """Return class probabilities, (rows, classes)."""
+        return np.asarray(self.model.predict_proba(self.rows(table)))
+
+    def rows(self, table: "pandas.DataFrame") -> Any:
+        """Return a table as the model takes it: a data frame if it was fitted with feature names, else an array."""
+        import pandas
+
         lacking = [column.name for column in self.columns if column.name not in table.columns]
         if lacking:
             raise TableError(
@@ -118,23 +153,15 @@ class TableModel:
             )
         if not len(table):
             raise TableError("the table must have at least one row, got none: add rows below the column names")
-        return np.column_stack([column.encode(table[column.name]) for column in self.columns])
-
-    def predict(self, table: "pandas.DataFrame") -> NDArray[Any]:
-        """Predict the target of each row of a table."""
-        return np.asarray(self.model.predict(self._rows(table)))
-
-    def predict_proba(self, table: "pandas.DataFrame") -> NDArray[np.float64]:
-        """Return class probabilities, (rows, classes)."""
-        return np.asarray(self.model.predict_proba(self._rows(table)))
-
-    def _rows(self, table: "pandas.DataFrame") -> Any:
-        """Return the encoded table, as a data frame if the model was fitted with feature names."""
-        import pandas
-
-        names = getattr(self.model, "feature_names_in_", None)
-        X = self.encode(table)
-        return X if names is None else pandas.DataFrame(X, columns=names)
+        values = {column.name: column.read(table[column.name]) for column in self.columns}
+        if getattr(self.model, "_encoder", None) is None:
+            e = getattr(self.model, "network_", self.model).ensemble
+            new = np.nan if e.categories is None else -1.0  # before format 8, new categories were missing values
+            for column in self.columns:
+                if column.categories is not None:
+                    values[column.name] = column.encode(values[column.name], new)
+        rows = pandas.DataFrame(values)
+        return rows if hasattr(self.model, "feature_names_in_") else rows.to_numpy()
 
 
 def column_of(table: "pandas.DataFrame", name: str) -> "pandas.Series":
@@ -196,7 +223,25 @@ def to_numbers(values: "pandas.Series") -> tuple[NDArray[np.float64], NDArray[np
 
 def to_strings(values: "pandas.Series") -> "pandas.Series":
     """Return a column as strings without surrounding whitespace; missing values stay missing."""
-    return values.map(lambda value: str(value).strip(), na_action="ignore").astype(object)
+    return values.map(_as_string, na_action="ignore").astype(object)
+
+
+def _as_string(value: Any) -> str:
+    """Return a label as a string, a whole number without a fraction."""
+    return str(int(value) if isinstance(value, (float, np.floating)) and value.is_integer() else value).strip()
+
+
+def _are_numbers(names: Iterable[Any]) -> bool:
+    """Return whether names are those that LightGBM and CatBoost give to columns without names."""
+    return all(name in (f"Column_{number}", str(number)) for number, name in enumerate(names))
+
+
+def _without_fraction(text: str) -> str:
+    """Return a whole number without a fraction, and any other string as it is."""
+    try:
+        return _as_string(float(text))
+    except ValueError:
+        return text
 
 
 def refuse(values: "pandas.Series", wrong: NDArray[np.bool_], rule: str, fix: str) -> None:

@@ -1,4 +1,4 @@
-"""neuralforest convert: models from skops files, also from forged ones."""
+"""neuralforest convert: models from skops files, also from forged ones; other libraries are in another file."""
 
 import io
 import json

@@ -22,15 +22,30 @@ FILES = {
     "constant.csv": "a,b\n1,x\n2,x\n",
     "infinite.csv": "size,kind,price\ninf,oak,1\n2,ash,2.5\n",
     "strings.csv": "size,kind,price,sold\nbig,oak,1,yes\n",
+    "stray.csv": "size,price\n" + "".join(f"{n},{n}.5\n" for n in range(18)) + "n/k,1\n,2\n",
+    "stray-target.csv": "size,price\n" + "".join(f"{n},{n}.5\n" for n in range(18)) + "1,n/k\n",
+    "commas.csv": "size;price\n1,5;1\n2;2.5\n-3,25;3\n1.000,5;3\n",
+    "dates.csv": "day,price\n2024-01-31,1\n2024-02-01 10:30,2.5\n,3\n",
+    "german.csv": "day,price\n31.01.2024,1\n1.2.24,2.5\n",
+    "table.json": "[1, 2]",
+    "catboost.json": '{"features_info": {}, "oblivious_trees": []}',
+    "lightgbm.json": '{"tree_info": []}',
+    "table.txt": "size price\n1 2\n",
+    "half.txt": "tree\nversion=v4\nnum_tree_per_iteration=1\n",
+    "many.txt": "tree\nnum_tree_per_iteration=99999999999\nTree=0\nend of trees\n",
     "lacking.csv": "size,price\n1,2\n",
     "wrong.parquet": "no parquet",
     "latin.csv": "größe\n1\n".encode("latin-1"),
-    "binary.nforest": bytes(range(256)),
+    **{f"binary.{ending}": bytes(range(256)) for ending in ("nforest", "skops", "json")},
 }
 
 
 def fit(file, *options, target="price", out="new.nforest"):
     return ("fit", file, "--target", target, "--out", out, *options)
+
+
+def convert(file):
+    return ("convert", file, "--out", "n")
 
 
 def predict(file):
@@ -53,6 +68,27 @@ WRONG = [
     (fit("one.csv"), "the table must have other columns than the target 'price', got none: add features"),
     (fit("constant.csv", target="b"), "must hold at least two classes, got only x: add rows of another"),
     (fit("infinite.csv"), "column 'size' must hold numbers below 3.4e+38, got 'inf' in row 1: correct it"),
+    (
+        fit("stray.csv"),
+        "column 'size' must hold numbers, as in 18 rows, got 'n/k' in row 19: correct it, empty it, or set "
+        "--categorical 'size' if its values are categories",
+    ),
+    (fit("stray.csv", "--test", "0.5"), "column 'size' must hold numbers, as in 18 rows, got 'n/k' in row 19: correct"),
+    (
+        fit("stray-target.csv"),
+        "column 'price' must hold numbers, as in 18 rows, got 'n/k' in row 19: correct it, empty it, or set --task "
+        "classification if its values are classes",
+    ),
+    (
+        fit("commas.csv", "--separator", ";"),
+        "column 'size' must hold numbers with a decimal point, got '1,5' in row 1 and in 2 more: replace commas in",
+    ),
+    (
+        fit("dates.csv"),
+        "column 'day' must hold numbers or categories, not dates, got '2024-01-31' in row 1 and in 1 more: convert",
+    ),
+    (fit("german.csv"), "column 'day' must hold numbers or categories, not dates, got '31.01.2024' in row 1 and in 1"),
+    (fit("trees.csv", "--categorical", "colour"), "the table has no column 'colour': choose one of"),
     (fit("wrong.parquet"), "is not a Parquet file: a CSV file must have a name that ends in .csv"),
     (fit("latin.csv"), "is not encoded in UTF-8: save it as CSV in UTF-8, or as Parquet"),
     (fit("trees.csv", target="cost"), "the table has no column 'cost': choose one of 'size', 'kind', 'price'"),
@@ -69,7 +105,16 @@ WRONG = [
     (("info", "binary.nforest"), "is not a neuralforest model file: use a file that nf.save or 'neuralforest fit'"),
     (("info", "empty.csv"), "is empty: use a file that nf.save or 'neuralforest fit' wrote"),
     (("info", "none.nforest"), "No such file or directory: check the path"),
-    (("convert", "binary.nforest", "--out", "n"), "cannot be converted: it is not a skops file. Supported: "),
+    (convert("binary.nforest"), "the name of the file must end in one of .json (XGBoost), .ubj (XGBoost), .txt (Light"),
+    (convert("binary.skops"), "'binary.skops' cannot be converted: it is not a skops file. Supported: "),
+    (convert("none.cbm"), "'none.cbm': No such file or directory: check the path"),
+    (convert("binary.json"), "'binary.json' cannot be converted: it is not a JSON file"),
+    (convert("table.json"), "it is no model of XGBoost, whose save_model('model.json') writes one"),
+    (convert("catboost.json"), "it is a model of CatBoost: save it with save_model('model.cbm')"),
+    (convert("lightgbm.json"), "it is a dump of a model of LightGBM: save it with booster.save_model('model.txt')"),
+    (convert("table.txt"), "it is no model of LightGBM, whose booster.save_model('model.txt') writes one"),
+    (convert("half.txt"), "'half.txt' cannot be converted: it is incomplete: save or copy it again"),
+    (convert("many.txt"), "it is damaged: num_tree_per_iteration is b'99999999999'"),
 ]
 
 

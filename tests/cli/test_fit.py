@@ -23,7 +23,7 @@ def test_fit_prints_scores_and_predict_prints_the_predictions_of_the_model(run):
     assert "fitting a forest and its network to 45 rows ..." in run.messages
     assert "epoch 1 of 1" in run.messages
     assert re.search(r"m.nforest: regression of 'price', 60 rows, 2 columns, [\d.]+ s", out)
-    assert "string columns, encoded in alphabetical order: 'kind'" in out
+    assert "categorical columns: 'kind'" in out
     assert re.search(r"\d of 3 trees improved|no network was better than the forest", out)
     assert "validation score (used for model selection):" in out
     assert "test score (held-out rows):" in out
@@ -54,7 +54,8 @@ def test_options_are_parameters_of_the_estimator(run):
 
 @pytest.mark.usefixtures("few_boosting_rounds")
 def test_base_models_are_stacked_without_the_option_trees(run):
-    fitted = json.loads(run("fit", "trees.csv", "--target", "price", "--out", "m", *FAST[2:], "--json", "--quiet"))
+    fit = ["fit", "trees.csv", "--target", "price", "--drop", "kind", "--out", "m", "--json", "--quiet"]
+    fitted = json.loads(run(*fit, *FAST[2:]))
     model = nf.load("m").model
     assert model.network_.ensemble.n_trees == 60
     assert fitted["stacking_weights"] == model.stacking_weights_
@@ -90,9 +91,57 @@ def test_test_scores_are_those_of_the_held_out_rows(run):
 
 def test_identifiers_and_row_numbers_are_mentioned(run):
     rows().assign(name=[f"tree {n}" for n in range(60)]).to_csv("named.csv")  # pandas writes row numbers without a name
-    run("fit", "named.csv", "--target", "price", "--out", "m", *FAST)
-    assert "column 'name' has a new string in almost every row: --drop 'name' if it is an identifier" in run.messages
+    run("fit", "named.csv", "--target", "price", "--out", "m", "--quiet", *FAST)
+    text = "warning: column 'name' has a new category in almost every row: --drop 'name' if it is an identifier"
+    assert text in run.messages
     assert "warning: 'Unnamed: 0' has no name in 'named.csv': if it holds row numbers, fit with --drop" in run.messages
+
+
+def test_the_model_is_the_estimator_fitted_to_the_table(run):
+    run("fit", "trees.csv", "--target", "price", "--out", "m", *FAST[2:])
+    model = nf.load("m")
+    frame = pandas.read_csv("trees.csv")
+    parameters = {"max_epochs": 1, "connectivity": "sparse", "n_jobs": 1, "random_state": 0}
+    expected = nf.NeuralForestRegressor(**parameters).fit(frame.drop(columns="price"), frame["price"])
+    assert_array_equal(model.predict(frame), expected.predict(frame.drop(columns="price")))
+    assert model.model.network_.ensemble.is_categorical.any()
+
+
+def test_splits_test_categories_with_the_option_trees_too(run):
+    run("fit", "trees.csv", "--target", "price", "--out", "m", *FAST)
+    assert nf.load("m").model.network_.ensemble.is_categorical.any()
+
+
+def test_numbers_are_categories_on_request(run):
+    frame = rows().assign(code=np.arange(60) % 4 + 1.0)
+    frame.to_csv("codes.csv", index=False)
+    fit = ["fit", "codes.csv", "--target", "price", "--categorical", "code", "--drop", "sold", "--out", "m"]
+    columns = json.loads(run(*fit, *FAST, "--json"))["columns"]
+    assert columns[2] == {"name": "code", "categories": ["1.0", "2.0", "3.0", "4.0"]}
+    frame.to_parquet("codes.parquet")
+    columns = json.loads(run(fit[0], "codes.parquet", *fit[2:], *FAST, "--json"))["columns"]
+    assert columns[2] == {"name": "code", "categories": ["1", "2", "3", "4"]}
+    assert len(parsed(run("predict", "m", "codes.csv"))) == 60
+    assert "warning" not in run.messages  # 1.0 is 1
+
+
+def test_fewer_numbers_than_nine_in_ten_are_categories(run):
+    rows().assign(size=["1", "2", "3", "4", "big"] * 12).to_csv("sizes.csv", index=False)
+    for test in ([], ["--test", "0.2"]):
+        fit = ["fit", "sizes.csv", "--target", "price", "--out", "m", *test, *FAST, "--json", "--quiet"]
+        assert json.loads(run(*fit))["columns"][0] == {"name": "size", "categories": ["1", "2", "3", "4", "big"]}
+
+
+def test_held_out_rows_of_one_class_are_scored(run):
+    rows().assign(sold=["yes"] * 58 + ["no"] * 2).to_csv("most.csv", index=False)
+    fit = ["fit", "most.csv", "--target", "sold", "--drop", "size", "--out", "m", "--test", "0.05", *FAST]
+    assert "accuracy" in run(*fit)
+
+
+def test_columns_of_a_categorical_dtype_stay_categories(run):
+    rows().assign(code=pandas.Categorical(["0", "1", "2", "3"] * 15)).to_parquet("codes.parquet")
+    columns = json.loads(run("fit", "codes.parquet", "--target", "price", "--out", "m", *FAST, "--json"))["columns"]
+    assert columns[3] == {"name": "code", "categories": ["0", "1", "2", "3"]}
 
 
 @pytest.mark.skipif(not DATA.is_dir(), reason="the benchmark data are not here; NEURALFOREST_DATA names their folder")

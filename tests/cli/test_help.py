@@ -22,7 +22,8 @@ def help_of(command, capsys):
 @pytest.mark.parametrize("command", COMMANDS)
 def test_examples_are_valid_commands(command, capsys):
     text = help_of(command, capsys)
-    examples = [line.split()[1:] for line in text.partition("examples:")[2].splitlines() if "  neuralforest " in line]
+    lines = [line.partition("#")[0] for line in text.partition("examples:")[2].splitlines()]
+    examples = [line.split()[1:] for line in lines if "  neuralforest " in line]
     assert examples
     for example in examples:
         build_parser().parse_args(example[: example.index(">")] if ">" in example else example)

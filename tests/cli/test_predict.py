@@ -45,15 +45,14 @@ def test_probabilities_need_a_classifier(run):
     assert run("predict", "m", "trees.csv", "--proba", fails=True) == message
 
 
-def test_new_categories_become_missing_with_a_warning(run):
+def test_new_categories_are_predicted_with_a_warning(run):
     run("fit", "trees.csv", "--target", "price", "--drop", "sold", "--out", "m", *FAST)
     new = rows(3).assign(kind=["oak", "yew", "fir"])
     new.to_csv("new.csv", index=False)
-    new.assign(kind=["oak", None, None]).to_csv("missing.csv", index=False)
-    printed = run("predict", "m", "new.csv")
-    warning = "warning: column 'kind' holds the new categories 'fir', 'yew': 2 of 3 rows are treated as missing"
-    assert warning in run.messages
-    assert printed == run("predict", "m", "missing.csv")
+    printed = parsed(run("predict", "m", "new.csv"))["prediction"]
+    text = "warning: column 'kind' holds categories that the model was not fitted on, in 2 of 3 rows: 'fir', 'yew'"
+    assert text in run.messages
+    assert_array_equal(printed, nf.load("m").model.predict(new[["size", "kind"]]))
 
 
 def test_json_is_one_object(run):
@@ -83,7 +82,7 @@ def test_info_describes_every_kind_of_model(run):
     for part in (
         "NeuralForestRegressor",
         "size: numbers",
-        "kind: strings: 'ash', 'elm', 'oak'",
+        "kind: categories: 'ash', 'elm', 'oak'",
         "validation score (used for model selection):",
         "RMSE",
         "trees   ",
@@ -109,3 +108,11 @@ def test_info_as_json(run):
     assert facts["stacking_weights"] is None
     assert facts["scores"]["validation"]["model"] == {"log loss": model.validation_loss_}
     assert facts["bytes"] == Path("m").stat().st_size
+
+
+def test_an_estimator_fitted_to_a_data_frame_finds_its_columns_and_categories(run):
+    frame = rows()
+    model = nf.NeuralForestRegressor(FOREST, **PARAMETERS).fit(frame[["kind", "size"]], frame["price"])
+    nf.save(model, "m")
+    assert_array_equal(parsed(run("predict", "m", "trees.csv"))["prediction"], model.predict(frame[["kind", "size"]]))
+    assert "kind: categories: 'ash', 'elm', 'oak'" in run("info", "m")

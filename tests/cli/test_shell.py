@@ -46,13 +46,15 @@ WITHOUT_EXTRAS = """
 import sys
 class Absent:
     def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in ("pandas", "pyarrow", "skops"):
+        if name.partition(".")[0] in ("pandas", "pyarrow", "skops", "lightgbm"):
             raise ImportError(name)
 sys.meta_path.insert(0, Absent())
 from neuralforest.cli import main
 assert main(["demo"]) == 0
 assert main(["fit", "trees.csv", "--target", "price", "--out", "m"]) == 1
 assert main(["convert", "m.skops", "--out", "m"]) == 1
+open("m.txt", "w").write("tree/num_tree_per_iteration=1/Tree=0/end of trees".replace("/", chr(10)))
+assert main(["convert", "m.txt", "--out", "m"]) == 1
 """
 
 
@@ -70,4 +72,5 @@ def test_the_demonstration_needs_no_extras_and_other_commands_name_theirs(shell)
     assert re.search(r"diabetes +RMSE +[\d.]+ +[\d.]+ +[+-][\d.]+% +[\d.]+ +[\d.]+", out)
     assert re.search(r"breast cancer +log loss +[\d.]+ +[\d.]+ +[+-][\d.]+% +[\d.]+ +[\d.]+", out)
     assert "error: this needs pandas, which is not installed: pip install 'neuralforest[cli]'" in err
+    assert "error: this needs lightgbm, which is not installed: pip install 'neuralforest[lightgbm]'" in err
     assert "error: this needs skops, which is not installed: pip install 'neuralforest[skops]'" in err

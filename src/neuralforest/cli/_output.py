@@ -6,11 +6,12 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import accuracy_score, log_loss, r2_score, root_mean_squared_error
 
 from neuralforest.estimators import scores
+from neuralforest.estimators.rows import read_X
+from neuralforest.network import ForestNetwork
 
 Scores = dict[str, dict[str, float]]
 """The scores of the forest and of the model, by their names."""
@@ -42,20 +43,22 @@ def validation_scores(estimator: Any) -> Scores:
     return {"forest": {name: forest}, "model": {name: model}}
 
 
-def held_out_scores(estimator: Any, X: NDArray[np.float64], y: NDArray[Any]) -> Scores:
+def held_out_scores(estimator: Any, X: Any, y: NDArray[Any]) -> Scores:
     """Return the scores of the forest and of the model on given rows."""
-    return {"forest": _scores_on(estimator.forest_, X, y), "model": _scores_on(estimator, X, y)}
+    forest, rows = ForestNetwork(estimator.network_.ensemble), read_X(estimator, X, reset=False)
+    classes = getattr(estimator, "classes_", None)
+    return {"forest": _scores_on(forest, rows, y, classes), "model": _scores_on(estimator, X, y, classes)}
 
 
-def _scores_on(model: Any, X: NDArray[np.float64], y: NDArray[Any]) -> dict[str, float]:
-    if not hasattr(model, "classes_"):
+def _scores_on(model: Any, X: Any, y: NDArray[Any], classes: NDArray[Any] | None) -> dict[str, float]:
+    if classes is None:
         prediction = model.predict(X)
         return {"RMSE": float(root_mean_squared_error(y, prediction)), "R2": float(r2_score(y, prediction))}
     probabilities = model.predict_proba(X)
     probabilities = probabilities / probabilities.sum(axis=1, keepdims=True)  # float32 is too coarse for scikit-learn
     return {
-        "log loss": float(log_loss(y, probabilities, labels=model.classes_)),
-        "accuracy": float(accuracy_score(y, model.classes_[probabilities.argmax(axis=1)])),
+        "log loss": float(log_loss(y, probabilities, labels=classes)),
+        "accuracy": float(accuracy_score(y, classes[probabilities.argmax(axis=1)])),
     }
 
 

@@ -1,4 +1,4 @@
-"""Tables from CSV and Parquet files. Strings stay strings: `tables` determines the types of columns."""
+"""Tables from CSV and Parquet files. Strings stay strings: a fit determines which columns are numbers, once."""
 
 import argparse
 import warnings
@@ -7,10 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 from neuralforest._extras import missing_extra
 from neuralforest.exceptions import TableError, TableWarning
-from neuralforest.tables import listed
+from neuralforest.tables import Column, listed, refuse, to_numbers, to_strings
 
 if TYPE_CHECKING:
     import pandas
+
+_MOSTLY = 0.9  # of the values of a column: then the others are mistakes
+_IDENTIFIER_ROWS = 20  # with fewer rows, distinct strings may be a coincidence
+_COMMA = r"[+-]?\d[\d.' ]*(?:,\d+)+(?:\.\d*)?"
+_DATE = r"(?:\d{4}([-/.])\d{1,2}\1\d{1,2}|\d{1,2}([-/.])\d{1,2}\2(?:\d{4}|\d{2}))(?:[T ]\d.*)?"
 
 
 def add_table_arguments(parser: argparse.ArgumentParser) -> None:
@@ -83,3 +88,39 @@ def _read_csv(pandas: Any, path: str, separator: str) -> "pandas.DataFrame":
             f"{path!r} has one column, {str(table.columns[0])!r:.60}: set --separator to the separator of its values"
         )
     return table
+
+
+def as_feature(values: "pandas.Series", is_category: bool) -> Any:
+    """Return a column as numbers if all values are, else as strings; mixtures and dates are refused."""
+    import pandas
+
+    if not is_category and not isinstance(values.dtype, pandas.CategoricalDtype):
+        refuse_mixed(values, f"set --categorical {values.name!r} if its values are categories")
+        if not to_numbers(values)[1].any():
+            return Column(str(values.name)).read(values)
+    strings = to_strings(values)
+    if strings.nunique() > max(_MOSTLY * strings.count(), _IDENTIFIER_ROWS):
+        text = f"column {values.name!r} has a new category in almost every row: --drop {values.name!r} if it is an"
+        warnings.warn(f"{text} identifier", TableWarning, stacklevel=2)
+    return strings
+
+
+def refuse_mixed(values: "pandas.Series", otherwise: str) -> None:
+    """Refuse strings among numbers, decimal commas and dates: as categories, they would never recur."""
+    wrong = to_numbers(values)[1]
+    if not wrong.any():
+        return
+    strings, known = to_strings(values), values.notna()
+    comma, date = (strings.str.fullmatch(pattern).eq(True).to_numpy() for pattern in (_COMMA, _DATE))
+    for found, most, rule, fix in (
+        (comma, comma | ~wrong & known, "must hold numbers with a decimal point", "replace commas in numbers"),
+        (
+            date,
+            date,
+            "must hold numbers or categories, not dates",
+            "convert them to numbers, such as days, --drop them",
+        ),
+        (wrong, ~wrong & known, f"must hold numbers, as in {(~wrong & known).sum()} rows", "correct it, empty it"),
+    ):
+        if found.any() and most.sum() >= _MOSTLY * known.sum():
+            refuse(values, found, rule, f"{fix}, or {otherwise}")

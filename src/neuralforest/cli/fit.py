@@ -6,24 +6,23 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from neuralforest._frames import MOST_CATEGORIES, TableEncoder
 from neuralforest.cli._output import add_json_argument, emit, held_out_scores, log, score_tables, validation_scores
-from neuralforest.cli._tables import add_table_arguments, read_table
+from neuralforest.cli._tables import add_table_arguments, as_feature, read_table, refuse_mixed
 from neuralforest.estimators import NeuralForestClassifier, NeuralForestRegressor, forests
 from neuralforest.estimators.summary import stacking_text, trees_improved
 from neuralforest.exceptions import TableError
 from neuralforest.persistence import save
-from neuralforest.tables import MAX_CLASSES, Column, TableModel, Task, column_of, guess_task, listed, read_target
+from neuralforest.tables import MAX_CLASSES, TableModel, Task, column_of, guess_task, listed, read_target
 from neuralforest.training import ProgressBar
 
 if TYPE_CHECKING:
-    from pandas import DataFrame
+    from pandas import DataFrame, Series
 
 HELP = "fit a neural forest to a table and write it to a model file"
 EXAMPLES = """  neuralforest fit houses.csv --target price --out houses.nforest
   neuralforest fit people.parquet --target income --out income.nforest --drop name,id --test 0.2
   neuralforest fit wine.csv --target quality --task regression --epochs 30 --connectivity sparse --out wine.nforest"""
-
-_IDENTIFIER_ROWS = 20  # with fewer rows, distinct strings may be a coincidence
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -39,6 +38,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"auto: strings, booleans and up to {MAX_CLASSES} distinct integers are classes (default: %(default)s)",
     )
     add("--drop", action="append", default=[], metavar="A,B", help="columns to ignore; can be repeated")
+    categorical = "columns of numbers that are codes of categories; columns of strings are categories anyway"
+    add("--categorical", action="append", default=[], metavar="A,B", help=f"{categorical}; can be repeated")
     add("--test", type=_fraction, metavar="FRACTION", help="fraction of the rows to hold out for a test")
     _add_model_arguments(parser)
     add_json_argument(parser)
@@ -77,16 +78,16 @@ def run(arguments: argparse.Namespace) -> None:
     """Read, fit, test, write, and print the scores."""
     started = time.perf_counter()
     _check_folder(arguments.out)
-    table = _without(read_table(arguments.data, arguments.separator), arguments.drop, arguments.target)
-    task = _task(arguments, table)
+    table = _read(arguments)
+    task = _task(arguments, table[arguments.target])
+    table[arguments.target] = read_target(table[arguments.target], task)
     training, test = _train_test_split(table, arguments.test, arguments.seed)
-    estimator = _estimator(arguments, task, len(training), len(table.columns) - 1)
-    _log_identifiers(arguments, training)
+    estimator = _estimator(arguments, task, training.drop(columns=arguments.target))
     log(arguments, f"fitting a forest and its network to {len(training)} rows ...")
     model = TableModel.learn(training, arguments.target, estimator)
     scores = {"validation": validation_scores(estimator)}
     if test is not None:
-        scores["test"] = held_out_scores(estimator, model.encode(test), read_target(test[arguments.target], task))
+        scores["test"] = held_out_scores(estimator, model.rows(test), test[arguments.target].to_numpy())
     save(model, arguments.out)
     facts = {
         "task": task,
@@ -109,33 +110,32 @@ def _check_folder(path: str) -> None:
         raise TableError(f"{path!r} is a folder: set --out to a file")
 
 
-def _without(table: "DataFrame", drop: list[str], target: str) -> "DataFrame":
-    dropped = [name.strip() for names in drop for name in names.split(",") if name.strip()]
-    for name in (target, *dropped):
+def _read(arguments: argparse.Namespace) -> "DataFrame":
+    """Return the table without the columns to drop; columns are numbers or categories, whatever rows are held out."""
+    table, target = read_table(arguments.data, arguments.separator), arguments.target
+    dropped, categorical = _names(arguments.drop), _names(arguments.categorical)
+    for name in (target, *dropped, *categorical):
         column_of(table, name)
     if target in dropped:
         raise TableError(f"the target {target!r} must not be among the columns to --drop")
-    return table.drop(columns=dropped)
+    table = table.drop(columns=dropped)
+    for name in table.columns.drop(target):
+        table[name] = as_feature(table[name], name in categorical)
+    return table
 
 
-def _task(arguments: argparse.Namespace, table: "DataFrame") -> Task:
+def _names(options: list[str]) -> list[str]:
+    return [name.strip() for names in options for name in names.split(",") if name.strip()]
+
+
+def _task(arguments: argparse.Namespace, values: "Series") -> Task:
     if arguments.task != "auto":
         return arguments.task
-    task, reason = guess_task(table[arguments.target])
+    refuse_mixed(values, "set --task classification if its values are classes")
+    task, reason = guess_task(values)
     other = "regression" if task == "classification" else "classification"
     log(arguments, f"task: {task}, because {reason} (override with --task {other})")
     return task
-
-
-def _log_identifiers(arguments: argparse.Namespace, table: "DataFrame") -> None:
-    """Mention string columns with hardly any repeated value: they do not generalise to other rows."""
-    for name in table.columns:
-        values = table[name].dropna()
-        if name != arguments.target and len(values) > _IDENTIFIER_ROWS and values.dtype.kind not in "biuf":
-            column = Column.learn(values)
-            if column.categories is not None and len(column.categories) > 0.9 * len(values):
-                text = f"column {name!r} has a new string in almost every row: --drop {name!r} if it is an identifier"
-                log(arguments, text)
 
 
 def _train_test_split(table: "DataFrame", fraction: float | None, seed: int) -> tuple["DataFrame", "DataFrame | None"]:
@@ -149,11 +149,14 @@ def _train_test_split(table: "DataFrame", fraction: float | None, seed: int) -> 
     return shuffled[n_test:], shuffled[:n_test]
 
 
-def _estimator(arguments: argparse.Namespace, task: Task, n_rows: int, n_columns: int) -> Any:
+def _estimator(arguments: argparse.Namespace, task: Task, X: "DataFrame") -> Any:
     is_classifier = task == "classification"
     forest = None
     if arguments.trees is not None:
-        forest = forests.default_forest(is_classifier, n_rows, n_columns).set_params(n_estimators=arguments.trees)
+        encoder = TableEncoder.learn(X, "from_dtype")
+        n_categories = None if encoder is None else encoder.n_categories * (encoder.n_categories <= MOST_CATEGORIES)
+        forest = forests.default_forest(is_classifier, len(X), X.shape[1], n_categories=n_categories)
+        forest.set_params(n_estimators=arguments.trees)
     validation: dict[str, Any] = {"validation": arguments.validation}
     if isinstance(arguments.validation, float):
         validation = {"validation": "fraction", "validation_fraction": arguments.validation}
@@ -170,11 +173,11 @@ def _estimator(arguments: argparse.Namespace, task: Task, n_rows: int, n_columns
 
 
 def _summary(arguments: argparse.Namespace, model: TableModel, facts: dict[str, Any]) -> str:
-    strings = [column.name for column in model.columns if column.categories is not None]
+    categorical = [column.name for column in model.columns if column.categories is not None]
     lines = [
         f"{arguments.out}: {facts['task']} of {model.target!r}, {facts['rows']} rows, {len(model.columns)} columns, "
         f"{facts['seconds']:.1f} s",
-        *([f"string columns, encoded in alphabetical order: {listed(strings)}"] if strings else []),
+        *([f"categorical columns: {listed(categorical)}"] if categorical else []),
         "; ".join([trees_improved(model.model.history_), *stacking_text(model.model.network_)]),
         *score_tables(facts["scores"]),
     ]

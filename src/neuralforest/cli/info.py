@@ -35,8 +35,10 @@ def run(arguments: argparse.Namespace) -> None:
 
 def describe(model: Any) -> dict[str, Any]:
     """Return the description of a model as plain values."""
-    table = model if isinstance(model, TableModel) else None
     inner, network = getattr(model, "model", model), network_of(model)
+    table = model if isinstance(model, TableModel) else None
+    if table is None and getattr(inner, "feature_names_in_", network.ensemble.feature_names) is not None:
+        table = TableModel.of(inner, network.ensemble.feature_names or ())
     e, soft = network.ensemble, network.soft
     facts: dict[str, Any] = {
         "kind": type(inner).__name__,
@@ -70,7 +72,7 @@ def _as_text(facts: dict[str, Any]) -> str:
     if facts["columns"] is not None:
         lines.append("columns:")
         for column in facts["columns"]:
-            kind = "numbers" if column["categories"] is None else f"strings: {listed(column['categories'])}"
+            kind = "numbers" if column["categories"] is None else f"categories: {listed(column['categories'])}"
             lines.append(f"  {column['name']}: {kind}")
     if facts["scores"] is not None:
         lines += score_tables(facts["scores"])

@@ -11,7 +11,7 @@ from neuralforest.cli._output import add_json_argument, emit, log
 from neuralforest.cli._tables import add_table_arguments, read_table
 from neuralforest.exceptions import TableError
 from neuralforest.persistence import load
-from neuralforest.tables import Column, TableModel, listed
+from neuralforest.tables import TableModel, listed
 
 if TYPE_CHECKING:
     import pandas
@@ -36,7 +36,7 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.proba and network_of(model).classes is None:
         raise TableError("--proba needs a classifier, and this model is a regressor: omit --proba")
     table = read_table(arguments.data, arguments.separator)
-    model = as_table_model(model, table)
+    model = model if isinstance(model, TableModel) else TableModel.of(model, table.columns)
     columns = _predictions(model, table, arguments.proba)
     known = {model.target, *(column.name for column in model.columns)}
     ignored = [name for name in table.columns if name not in known]
@@ -57,22 +57,6 @@ def network_of(model: Any) -> Any:
     """Return the network of whatever a model file holds."""
     inner = getattr(model, "model", model)
     return getattr(inner, "network_", inner)
-
-
-def as_table_model(model: Any, table: "pandas.DataFrame") -> TableModel:
-    """Return a model with columns: its own, those of its feature names, or those of the table in their order."""
-    if isinstance(model, TableModel):
-        return model
-    network = network_of(model)
-    names = getattr(model, "feature_names_in_", network.ensemble.feature_names)
-    if names is None:
-        names = list(table.columns)
-        if len(names) != network.n_features:
-            raise TableError(
-                f"the model has no feature names, so the table must have its {network.n_features} columns in order, "
-                f"got {len(names)}: {listed(names)}: drop the others"
-            )
-    return TableModel(tuple(Column(str(name)) for name in names), None, model)
 
 
 def _predictions(model: TableModel, table: "pandas.DataFrame", proba: bool) -> dict[str, NDArray[Any]]:

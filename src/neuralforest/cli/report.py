@@ -8,11 +8,10 @@ from numpy.typing import NDArray
 
 from neuralforest.cli._output import add_json_argument, emit
 from neuralforest.cli._tables import add_table_arguments, read_table
-from neuralforest.cli.predict import as_table_model
 from neuralforest.exceptions import TableError, UnsupportedModelError
 from neuralforest.network import ForestNetwork
 from neuralforest.persistence import load
-from neuralforest.tables import TableModel, column_of, read_target
+from neuralforest.tables import TableModel, column_of, read_target, to_strings
 
 if TYPE_CHECKING:
     import pandas
@@ -47,7 +46,8 @@ def run(arguments: argparse.Namespace) -> None:
     if target is None:
         raise TableError(f"{arguments.model!r} does not hold the name of its target: set --target")
     values = column_of(table, target)
-    model = as_table_model(model, table.drop(columns=[target]))
+    if not isinstance(model, TableModel):
+        model = TableModel.of(model, table.columns.drop(target))
     names = [column.name for column in model.columns]
     if target in names:
         raise TableError(f"the target must not be among the features of the model, got {target!r}")
@@ -62,4 +62,4 @@ def _true_values(model: TableModel, values: "pandas.Series") -> NDArray[Any]:
     if classes is None:
         return read_target(values, "regression")
     labels = read_target(values, "classification")
-    return labels if classes.dtype.kind in "biuf" else np.array([str(value).strip() for value in values])
+    return labels if classes.dtype.kind in "biuf" else np.array(to_strings(values).tolist())

@@ -19,7 +19,6 @@ estimator needs no new format: where a file lacks it, it has its default.
 
 import json
 import os
-from itertools import pairwise
 from typing import Any
 
 from neuralforest.exceptions import ModelFileError
@@ -149,8 +148,9 @@ def _restore_table(fields: Fields, model: Any) -> TableModel:
         column = Fields(entry, "a column")
         columns.append(Column(column.take("name", str), column.strings("categories")))
         column.close()
-        if any(a >= b for a, b in pairwise(columns[-1].categories or ())):
-            raise ModelFileError("the categories of a column must be in alphabetical order")
+        categories = columns[-1].categories or ()
+        if len(set(categories)) != len(categories):
+            raise ModelFileError("the categories of a column must be different")
     fields.close()
     n_features = getattr(model, "network_", model).n_features
     if len(columns) != n_features or len({column.name for column in columns}) != n_features:
