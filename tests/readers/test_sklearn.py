@@ -1,3 +1,4 @@
+import copy
 import pickle
 import threading
 from dataclasses import replace
@@ -30,10 +31,12 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, ExtraTre
 from threadpoolctl import threadpool_limits
 
 import twins
-from neuralforest import readers
+from neuralforest import convert, readers
+from neuralforest.convert import _accepts_missing
 from neuralforest.exceptions import NotFittedError, UnsupportedModelError
-from neuralforest.readers import _sklearn_trees, read_ensemble
-from neuralforest.readers.check import accepts_missing, check_rows, source_output
+from neuralforest.readers import _sklearn_trees, library_of, read_ensemble
+from neuralforest.readers.check import check_rows, decoded, source_output
+from reader_checks import assert_one_leaf_is_active, assert_same_leaves, rows_of
 
 TREES = [DecisionTreeRegressor, DecisionTreeClassifier, ExtraTreeRegressor, ExtraTreeClassifier]
 FORESTS = [RandomForestRegressor, RandomForestClassifier, ExtraTreesRegressor, ExtraTreesClassifier]
@@ -167,7 +170,7 @@ def test_ensembles_reach_the_leaves_and_values_of_their_source(family):
         model, X = data.draw(fits(family))
         ensemble = read_ensemble(model)
         rng = np.random.default_rng(0)
-        rows = hard_rows(ensemble, X, rng, missing=accepts_missing(model, ensemble.n_features))
+        rows = hard_rows(ensemble, X, rng, missing=family not in BOOSTED)
         np.testing.assert_allclose(twins.predict(ensemble, rows), source_output(model, rows), rtol=1e-12)
         if family not in HISTOGRAM:
             np.testing.assert_array_equal(twins.leaves(ensemble, rows), source_leaves(model, rows))
@@ -284,6 +287,87 @@ def test_names_of_features_are_kept():
     np.testing.assert_array_equal(source_output(model, X), model.predict(frame))  # and no warning
 
 
+# --- categories ------------------------------------------------------------------------------------------------------
+
+KINDS = ("strings", "numbers", "booleans", "categories")
+
+
+@st.composite
+def fits_with_categories(draw, family):
+    """A histogram model of a data frame or of an array whose first and third columns hold categories."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1), label="seed"))
+    n_rows, n_categories = draw(st.integers(30, 90), label="rows"), draw(st.integers(1, 40), label="categories")
+    code = rng.integers(0, n_categories, size=(n_rows, 2))
+    numbers = rng.normal(size=(n_rows, 2))
+    y = code[:, 0] % 3 + (code[:, 1] % 2) * numbers[:, 0] + rng.gamma(2, size=n_rows)
+    share = draw(st.sampled_from([0, 0.2]), label="share of NaN")
+    missing = rng.random((n_rows, 4)) < share
+    kind = draw(st.sampled_from(KINDS), label="kind of categories")
+    as_frame = kind != "numbers" or draw(st.booleans(), label="as a data frame")
+    labels = {
+        "strings": np.array([f"c{i}" for i in rng.permutation(40)], object),
+        "numbers": np.sort(rng.choice(300, 40, replace=False)).astype(float),  # no codes: neither dense nor from 0
+        "booleans": np.arange(40) % 2 == 1,
+        "categories": np.array([f"c{i}" for i in range(40)], object),
+    }[kind]
+    columns = {"a": labels[code[:, 0]], "x": numbers[:, 0], "b": labels[code[:, 1]], "y": numbers[:, 1]}
+    for lacking, name in zip(missing.T, columns, strict=True):
+        if kind != "booleans" or name in "xy":
+            columns[name] = np.where(lacking, np.nan, columns[name])
+    table = pd.DataFrame(columns)
+    if kind == "categories":
+        table = table.astype({"a": "category", "b": "category"})
+    if is_classifier(family()):
+        y = np.digitize(y, np.quantile(y, [0.5] if rng.random() < 0.5 else [0.3, 0.6]))
+    features = "from_dtype" if kind == "categories" else ["a", "b"] if as_frame else [0, 2]
+    shape = {"max_iter": 4, "min_samples_leaf": 2, "max_leaf_nodes": 9, "categorical_features": features}
+    return family(**shape).fit(table if as_frame else table.to_numpy(float), y), kind
+
+
+def histogram_leaves(model, X):
+    """The source's own leaf of every row in every tree: the node that it ends in."""
+    X = model._preprocess_X(X, reset=False)
+    known, map_ = model._bin_mapper.make_known_categories_bitsets()
+    leaves = []
+    for stage in model._predictors:
+        for predictor in stage:
+            tree = copy.deepcopy(predictor)
+            tree.nodes["value"] = np.arange(len(tree.nodes))
+            leaves.append(tree.predict(X, known, map_, 1))
+    return np.transpose(leaves)
+
+
+@pytest.mark.parametrize("family", HISTOGRAM)
+def test_categories_reach_the_leaves_and_values_of_their_source(family):
+    @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+    @given(st.data())
+    def check(data):
+        model, kind = data.draw(fits_with_categories(family))
+        ensemble = read_ensemble(model)
+        X = rows_of(ensemble, np.random.default_rng(0), 60, unseen=kind != "booleans", missing=kind != "booleans")
+        X[:, [0, 2]] = np.where(np.abs(X[:, [0, 2]]) > 50, 0.0, X[:, [0, 2]])  # codes where no split looks
+        X[:, [0, 2]] = np.where(np.isnan(X[:, [0, 2]]), np.nan, np.floor(np.abs(X[:, [0, 2]])))
+        table = decoded(ensemble, X)
+        if not hasattr(model, "feature_names_in_"):
+            table = table.to_numpy(float)
+        np.testing.assert_allclose(twins.predict(ensemble, X), source_output(model, X, ensemble), rtol=1e-12)
+        assert_same_leaves(ensemble, X, histogram_leaves(model, table))
+        assert_one_leaf_is_active(ensemble, X)
+        assert convert(model).n_features == 4
+        assert [labels is None for labels in ensemble.categories] == [False, True, False, True]
+
+    check()
+
+
+def test_categories_keep_their_labels_without_missing_values():
+    X = pd.DataFrame({"x": np.arange(60.0), "c": ["elm", "ash", None] * 20})
+    model = HistGradientBoostingRegressor(max_iter=2, min_samples_leaf=2, categorical_features=["c"])
+    ensemble = read_ensemble(model.fit(X, np.arange(60) % 3))
+    assert ensemble.categories[0] is None
+    assert ensemble.categories[1].tolist() == ["ash", "elm"]
+    assert ensemble.feature_names == ("x", "c")
+
+
 # --- what is refused -------------------------------------------------------------------------------------------------
 
 
@@ -334,15 +418,6 @@ def test_bags_of_anything_but_trees_are_refused(family, base, kinds):
     X, y = example()
     message = refusal(family(base, n_estimators=2).fit(X, (y > 0).astype(int)))
     assert message.startswith(f"{family.__name__} cannot be read: it bags {type(base).__name__}. Supported: {kinds}")
-
-
-@pytest.mark.parametrize("family", HISTOGRAM)
-def test_categories_are_refused(family):
-    X, y = example()
-    X[:, 1] = np.arange(40) % 4
-    message = refusal(family(max_iter=2, categorical_features=[1]).fit(X, y > 0))
-    assert message.startswith(f"{family.__name__} cannot be read: it treats 1 features as categories")
-    assert "categorical_features=None" in message
 
 
 def test_a_histogram_classifier_of_one_class_is_refused():
@@ -406,7 +481,7 @@ def test_a_threshold_that_no_ensemble_can_hold_is_refused_in_the_name_of_the_mod
 
 
 def test_a_library_is_imported_only_for_its_own_models(monkeypatch):
-    monkeypatch.setitem(readers._LIBRARIES, "otherlib", "neuralforest.readers.missing")
+    monkeypatch.setattr(readers, "_LIBRARIES", (*readers._LIBRARIES, "otherlib"))
     assert read_ensemble(fitted(DecisionTreeRegressor)).n_trees == 1
     refusal(42)
     with pytest.raises(ModuleNotFoundError):
@@ -418,7 +493,8 @@ def test_a_library_is_imported_only_for_its_own_models(monkeypatch):
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_missing_values_are_accepted_by_all_but_classic_boosting(family):
-    assert accepts_missing(fitted(family), 3) == (family not in BOOSTED)
+    model = fitted(family)
+    assert _accepts_missing(library_of(model), model, read_ensemble(model)) == (family not in BOOSTED)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
