@@ -4,6 +4,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from sklearn.ensemble import HistGradientBoostingRegressor
 
 import neuralforest as nf
 from neuralforest.ensemble import TreeEnsemble
@@ -146,3 +147,14 @@ def test_a_report_names_categories(connectivity, tmp_path):
     assert "<oak>" not in page
     rmse = np.sqrt(np.mean((fitted(connectivity).predict(X) - y) ** 2))
     assert f"{rmse:.4g}" in page
+
+
+def test_a_converted_model_takes_a_table_with_its_categories():
+    X, y = table()
+    X = X.assign(kind=X.kind.astype("category"))
+    boosted = HistGradientBoostingRegressor(max_iter=3, categorical_features="from_dtype").fit(X, y)
+    for model in (boosted, nf.convert(boosted)):
+        display = SurfaceDisplay.from_estimator(model, X, features=("kind", "size"), grid=7)
+        assert display.categories[0] == sorted(KINDS)
+        assert TreeDisplay.from_estimator(model, X).texts[0].startswith(("kind in {", "kind not in {", "size ≤"))
+        assert NetworkDisplay.from_estimator(model, row=X[:1]).leaf is not None

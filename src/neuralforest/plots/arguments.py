@@ -75,7 +75,8 @@ def rows_of(model: Any, X: Any) -> NDArray[np.floating]:
     encoder = getattr(model, "_encoder", None)
     if encoder is not None:
         X = encoder.encode(X)
-    return network_of(model).check_X(X if scipy.sparse.issparse(X) else np.asarray(X))
+    has_names = hasattr(X, "columns") and network_of(model).ensemble.categories is not None  # of categories
+    return network_of(model).check_X(X if scipy.sparse.issparse(X) or has_names else np.asarray(X))
 
 
 def row_of(model: Any, row: Any) -> NDArray[np.floating]:
