@@ -112,8 +112,9 @@ class TableModel:
         """Return a model with its columns, which have these names if it has none of its own."""
         e = getattr(model, "network_", model).ensemble
         names, own = list(names), getattr(model, "feature_names_in_", e.feature_names)
-        if own is not None and not (_are_numbers(own) and not set(own) <= set(names)):
-            names = list(own)
+        if own is not None and (set(own) <= set(names) or not _are_numbers(own)):
+            known = {str(name).replace(" ", "_"): name for name in names}  # LightGBM has no spaces in names
+            names = [name if name in names else known.get(name, name) for name in own]
         if len(names) != e.n_features:
             raise TableError(
                 f"the model has no feature names, so the table must have its {e.n_features} columns in order, got "

@@ -97,6 +97,18 @@ def test_a_model_of_arrays_takes_the_columns_in_their_order(run):
     assert_allclose(parsed(run("predict", "m", "X.csv"))["prediction"], model.predict(X))
 
 
+def test_names_with_spaces_are_found(run):
+    """LightGBM writes underscores in their place."""
+    X, y = table()
+    lightgbm.LGBMRegressor(n_estimators=4, min_child_samples=3, verbose=-1).fit(
+        X.rename(columns={"size": "trunk size"}), y
+    ).booster_.save_model("m.txt")
+    run("convert", "m.txt", "--out", "m")
+    X.rename(columns={"size": "trunk size"}).to_csv("spaces.csv", index=False)
+    X.rename(columns={"size": "trunk_size"}).to_csv("underscores.csv", index=False)
+    assert run("predict", "m", "spaces.csv") == run("predict", "m", "underscores.csv")
+
+
 def test_a_file_that_crashes_its_library_is_refused(run):
     """XGBoost reads the categories of a split without checking where they are."""
     xgboost_file()
