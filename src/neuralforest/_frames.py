@@ -54,7 +54,7 @@ class TableEncoder:
         for number, name in enumerate(names):
             values = _column(X, number)
             is_category = _is_category(values, name) if chosen is None else chosen[number]
-            columns.append(Column(name, np.unique(_labels(values)[~_missing(values)]) if is_category else None))
+            columns.append(Column(name, np.unique(labels_of(values)[~_missing(values)]) if is_category else None))
         return cls(tuple(columns)) if any(column.categories is not None for column in columns) else None
 
     @property
@@ -64,12 +64,6 @@ class TableEncoder:
             0 if each.categories is None or each.means is not None else len(each.categories) for each in self.columns
         ]
         return np.array(sizes, np.int64)
-
-    def has_categories(self, feature: int, labels: NDArray[Any]) -> bool:
-        """Return whether a column is replaced by the positions of its categories among these labels."""
-        column = self.columns[feature]
-        same = column.categories is not None and np.array_equal(_labels(np.asarray(labels)), column.categories)
-        return same and column.means is None
 
     def encode(self, X: Any) -> NDArray[np.float64]:
         """Return a table as numbers, (rows, encoded columns)."""
@@ -81,7 +75,7 @@ class TableEncoder:
     def _encode(self, column: Column, values: Any) -> NDArray[np.float64]:
         if column.categories is None:
             return _numbers(values, column.name)
-        code = codes_of(_labels(values), _missing(values), column.categories)
+        code = codes_of(labels_of(values), _missing(values), column.categories)
         if column.means is None:
             return code
         return column.means[np.where(code >= 0, np.nan_to_num(code), len(column.means) - 1).astype(np.int64)]
@@ -173,7 +167,7 @@ def _missing(values: Any) -> NDArray[np.bool_]:
     return np.array([value is None or value != value for value in values], np.bool_)
 
 
-def _labels(values: Any) -> NDArray[np.str_]:
+def labels_of(values: Any) -> NDArray[np.str_]:
     """Return values as strings, whole numbers without a fraction; any string where they are missing."""
     listed = values.tolist() if isinstance(values, np.ndarray) else values.to_list()
     return np.array([str(v) if isinstance(v, str) or not _is_whole(v) else str(int(v)) for v in listed], np.str_)
@@ -198,7 +192,9 @@ def _numbers(values: Any, name: str) -> NDArray[np.float64]:
         ) from error
 
 
-def codes_in(X: Any, categories: Sequence[NDArray[Any] | None], names: Sequence[str] | None = None) -> NDArray[np.float64]:
+def codes_in(
+    X: Any, categories: Sequence[NDArray[Any] | None], names: Sequence[str] | None = None
+) -> NDArray[np.float64]:
     """Return a table as numbers, with the positions of categories in given orders; -1 for others, NaN for missing ones.
 
     Columns are found by their names, where there are any.
@@ -213,7 +209,7 @@ def codes_in(X: Any, categories: Sequence[NDArray[Any] | None], names: Sequence[
         if labels is None:
             encoded.append(_numbers(values, own[number]))
         else:
-            sorted_, place = np.unique(_labels(np.asarray(labels)), return_index=True)
-            code = codes_of(_labels(values), _missing(values), sorted_)
+            sorted_, place = np.unique(labels_of(np.asarray(labels)), return_index=True)
+            code = codes_of(labels_of(values), _missing(values), sorted_)
             encoded.append(np.where(code >= 0, place[np.nan_to_num(np.maximum(code, 0)).astype(np.int64)], code))
     return np.column_stack(encoded)

@@ -13,6 +13,7 @@ from neuralforest._frames import TableEncoder
 from neuralforest.base_models import FALLBACK, Task, candidates
 from neuralforest.convert import convert
 from neuralforest.estimators import forests, scaling
+from neuralforest.estimators.categories import aligned
 from neuralforest.estimators.parameters import Parameters, contrast_pairs, enough_epochs
 from neuralforest.estimators.rows import FitRows
 from neuralforest.estimators.summary import reporting, summary, write
@@ -49,9 +50,10 @@ class FitSteps(Parameters):
         self.forest_, self._split_seed = forest, seeds[1]
         split = self._split(table, fitted)
         if not fitted:
-            forests.grow(forest, table, split.fit, getattr(self, "feature_names_in_", None))
-        network = convert(forest)
+            forests.grow(forest, table, split.fit, getattr(self, "feature_names_in_", None), self._encoder)
+        network = convert(forest, **forests.conversion_options(forest, table, self._encoder))
         self._check_source(network, table)
+        network = ForestNetwork(aligned(network.ensemble, self._encoder))
         data = self._training_data(network, table, split)
         settings = self._settings(seeds[2], data)
         trained, self.contrast_ = self._train_contrasts(network, data, table, split, settings)
@@ -164,13 +166,6 @@ class FitSteps(Parameters):
             raise InvalidParameterError(
                 f"X must have the {e.n_features} features that the forest was fitted on, got {table.X.shape[1]}"
             )
-        for feature, labels in enumerate(e.categories or ()):
-            if labels is not None and not (self._encoder and self._encoder.has_categories(feature, labels)):
-                raise InvalidParameterError(
-                    f"X must hold the categories that the forest was fitted on, as categories and in the same order, "
-                    f"{list(labels)[:20]} in column {feature}: fit both on the same rows, of a table with strings or a "
-                    "categorical dtype, of at most 64 categories"
-                )
 
     def _training_data(self, network: ForestNetwork, table: FitRows, split: TrainValidationSplit) -> TrainingData:
         y = self._columns(network, table.target)

@@ -14,10 +14,13 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
+from neuralforest._frames import TableEncoder
 from neuralforest.base_models.extra_trees import max_samples
 from neuralforest.estimators.categorical_forest import CategoricalForest
+from neuralforest.estimators.categories import decoded
 from neuralforest.estimators.rows import FitRows
 from neuralforest.exceptions import InvalidParameterError
+from neuralforest.readers import library_of
 
 
 def default_forest(
@@ -96,7 +99,7 @@ def is_fitted(forest: Any) -> bool:
 
 def prepare_forest(forest: Any, seed: int, n_jobs: int | None) -> Any:
     """Return an unfitted copy of a forest, with a seed and threads where it has such parameters that are not set."""
-    forest = clone(forest)
+    forest = forest.copy() if _library(forest) == "catboost" else clone(forest)  # which refuses lists in CatBoost
     parameters = forest.get_params(deep=False)
     for name, value in (("random_state", seed), ("n_jobs", n_jobs)):
         if name in parameters and parameters[name] is None:
@@ -104,7 +107,13 @@ def prepare_forest(forest: Any, seed: int, n_jobs: int | None) -> Any:
     return forest
 
 
-def grow(forest: Any, table: FitRows, rows: NDArray[np.int64], names: NDArray[Any] | None) -> None:
+def grow(
+    forest: Any,
+    table: FitRows,
+    rows: NDArray[np.int64],
+    names: NDArray[Any] | None,
+    encoder: TableEncoder | None = None,
+) -> None:
     """Fit the forest on some rows; weights are passed on where there are any, and the names of the features too."""
     weights = {}
     if table.forest_weight is not None:
@@ -114,11 +123,31 @@ def grow(forest: Any, table: FitRows, rows: NDArray[np.int64], names: NDArray[An
             )
         weights["sample_weight"] = table.forest_weight[rows]
     with parallel_config(backend="threading"):  # growing a tree releases the GIL, and processes take seconds to start
-        forest.fit(table.X[rows], table.target[rows], **weights)
+        forest.fit(_rows_for(forest, table.X[rows], encoder), table.target[rows], **weights)
     if names is not None and not hasattr(type(forest), "feature_names_in_"):
         forest.feature_names_in_ = names
         if isinstance(forest, CategoricalForest):
             forest.ensemble_ = replace(forest.ensemble_, feature_names=tuple(names))
+
+
+def _rows_for(forest: Any, X: Any, encoder: TableEncoder | None) -> Any:
+    """Return rows as a forest takes them: codes, or a data frame where its library splits by category."""
+    takes_frames = _library(forest) in ("xgboost", "lightgbm", "catboost") or hasattr(forest, "categorical_features")
+    if encoder is None or not takes_frames or isinstance(forest, CategoricalForest):
+        return X
+    return decoded(encoder, X, as_strings=_library(forest) == "catboost")
+
+
+def conversion_options(forest: Any, table: FitRows, encoder: TableEncoder | None) -> dict[str, Any]:
+    """Return what `convert` needs of the rows: CatBoost does not store its categories."""
+    if encoder is None or _library(forest) != "catboost":
+        return {}
+    return {"X": _rows_for(forest, table.X, encoder)}
+
+
+def _library(forest: Any) -> str:
+    module = library_of(forest)
+    return "" if module is None else module.__name__.rpartition(".")[2]
 
 
 def has_out_of_bag_rows(forest: Any) -> bool:

@@ -1,0 +1,65 @@
+"""Categories between an estimator and a forest of another library: each has an order of its own."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuralforest._frames import TableEncoder, labels_of
+from neuralforest.ensemble import TreeEnsemble, offsets
+from neuralforest.exceptions import InvalidParameterError
+
+
+def aligned(e: TreeEnsemble, encoder: TableEncoder | None) -> TreeEnsemble:
+    """Return trees whose splits take the codes of an encoder, in place of those of their source."""
+    if e.categories is None:
+        return e
+    order = {
+        feature: _order(feature, labels, encoder) for feature, labels in enumerate(e.categories) if labels is not None
+    }
+    lists = []
+    for split, feature in enumerate(e.feature):
+        own = e.category_left[e.first_category[split] : e.first_category[split + 1]]
+        if feature in order and len(own):
+            own = own[np.minimum(order[feature], len(own) - 1)]  # -1 is the entry of all other categories
+        elif feature in order and (order[feature][:-1] != np.arange(len(order[feature]) - 1)).any():
+            raise _refused(feature, e.categories[feature])  # a threshold between ordered categories
+        lists.append(own)
+    first = offsets([len(own) for own in lists])
+    return replace(
+        e, first_category=first, category_left=np.concatenate([e.category_left[:0], *lists]), categories=None
+    )
+
+
+def _order(feature: int, labels: NDArray[Any], encoder: TableEncoder | None) -> NDArray[np.int64]:
+    """Return the position of each category of the encoder among the labels of the source; -1 for others."""
+    column = None if encoder is None else encoder.columns[feature]
+    if column is None or column.categories is None or column.means is not None:
+        raise _refused(feature, labels)
+    place = {label: number for number, label in enumerate(labels_of(np.asarray(labels)).tolist())}
+    return np.array([*(place.get(label, -1) for label in column.categories.tolist()), -1], np.int64)
+
+
+def _refused(feature: int, labels: Any) -> InvalidParameterError:
+    return InvalidParameterError(
+        f"X must hold the categories that the forest was fitted on, {list(labels)[:20]} in column {feature}: pass a table "
+        "with strings or a categorical dtype, of at most 64 categories; ordered ones in alphabetical order"
+    )
+
+
+def decoded(encoder: TableEncoder, X: NDArray[np.float64], as_strings: bool) -> Any:
+    """Return encoded rows as a data frame for another library: categories as strings, or of a categorical dtype."""
+    import pandas
+
+    columns: dict[str, Any] = {}
+    for number, column in enumerate(encoder.columns):
+        x = X[:, number]
+        if column.categories is None or column.means is not None:
+            columns[column.name] = x
+        else:
+            code = np.where(np.isnan(x), -1, x).astype(np.int64)
+            labels = column.categories.tolist()
+            strings = np.array([*labels, "missing"], object)  # which the code -1 takes
+            columns[column.name] = strings[code] if as_strings else pandas.Categorical.from_codes(code, labels)
+    return pandas.DataFrame(columns)
