@@ -103,7 +103,7 @@ class TreePart:
         W1, b1 = self.W1[split], self.layers.b1[split]
         if self.full:
             of_features = np.add.reduceat(np.abs(W1), self.network.columns.first[:-1])
-            return f"mostly {short(names[of_features.argmax()])}"
+            return f"mostly {short(names[int(of_features.argmax())])}"
         feature, column, soft = self.feature[split], self.column[split], self.network.soft
         left = self.left[split]
         if len(left):
