@@ -159,8 +159,8 @@ def test_values_that_do_not_fit_a_column_are_refused(regressor):
         regressor.predict(frame.assign(height=pd.Timestamp("2020-01-01")))
     with pytest.raises(ValueError, match="infinity"):
         regressor.predict(frame.assign(height=np.inf))
+    rows = frame.astype(object).where(frame.notna(), None).to_numpy()
     with pytest.warns(match="X does not have valid feature names"):
-        rows = frame.astype(object).where(frame.notna(), None).to_numpy()
         np.testing.assert_array_equal(regressor.predict(rows), regressor.predict(frame))
 
 
