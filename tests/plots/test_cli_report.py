@@ -48,6 +48,16 @@ def test_the_report_on_a_model_file_has_the_names_of_the_columns(folder, model, 
     assert "kind" in text
 
 
+def test_a_report_encodes_categories_once(folder, monkeypatch):
+    given = []
+    monkeypatch.setattr("neuralforest.cli.report.write_report", lambda model, X, y, *others: given.append((model, X, y)))
+    assert report(folder, "price.nforest", "data.csv") == 0
+    ((model, X, y),) = given
+    table = pandas.read_csv(folder / "data.csv")
+    np.testing.assert_array_equal(model.predict(X), nf.load(folder / "price.nforest").predict(table))
+    np.testing.assert_array_equal(y, table["price"])
+
+
 def test_a_model_without_the_name_of_its_target_needs_the_option(folder, capsys):
     assert report(folder, "plain.nforest", "plain.csv") == 1
     assert "set --target" in capsys.readouterr().err

@@ -51,7 +51,7 @@ def run(arguments: argparse.Namespace) -> None:
     names = [column.name for column in model.columns]
     if target in names:
         raise TableError(f"the target must not be among the features of the model, got {target!r}")
-    X, y = model.encode(table), _true_values(model, values)
+    X, y = model.rows(table), _true_values(model, values)
     write_report(model.model, X, y, arguments.out, names)
     emit(arguments, f"{arguments.out}: report on {len(X)} rows", {"rows": len(X), "out": arguments.out})
 

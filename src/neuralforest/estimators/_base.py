@@ -99,6 +99,14 @@ class NeuralForest(FitSteps):
         check_is_fitted(self, "network_")
         return self.network_, cast_rows(self.network_.ensemble, read_X(self, X, reset=False))
 
+    def encode(self, X: ArrayLike) -> NDArray[np.floating]:
+        """Return rows as the network takes them, (rows, features): exported models take these numbers.
+
+        A category is its position among the sorted categories of `fit`, or -1 for others; of a column of many
+        categories, it is a mean of the target.
+        """
+        return self._network_and_rows(X)[1]
+
     def apply(self, X: ArrayLike) -> NDArray[np.int32]:
         """Return the leaf of each row in each tree of the forest, (rows, trees), counted from left to right."""
         network, X = self._network_and_rows(X)

@@ -43,8 +43,8 @@ def _order(feature: int, labels: NDArray[Any], encoder: TableEncoder | None) -> 
 
 def _refused(feature: int, labels: Any) -> InvalidParameterError:
     return InvalidParameterError(
-        f"X must hold the categories that the forest was fitted on, {list(labels)[:20]} in column {feature}: pass a table "
-        "with strings or a categorical dtype, of at most 64 categories; ordered ones in alphabetical order"
+        f"X must hold the categories that the forest was fitted on, {list(labels)[:20]} in column {feature}: pass a "
+        "table with strings or a categorical dtype, of at most 64 categories; ordered ones in alphabetical order"
     )
 
 

@@ -35,9 +35,9 @@ def small_trees(e: TreeEnsemble) -> bitvectors.BitTrees | bitvectors.SymmetricTr
     n_leaves = np.diff(e.first_leaf)
     if len(e.category_left) or not e.n_splits:
         return None
-    columns, column = np.unique(2 * e.feature.astype(np.int64) + e.missing_left, return_inverse=True)
+    columns, place = np.unique(2 * e.feature.astype(np.int64) + e.missing_left, return_inverse=True)
     tile = {"feature": (columns // 2).astype(np.int32), "missing_left": columns % 2 == 1}
-    column, threshold = column.astype(np.int32), rounded_down(e.threshold, e.compare_dtype)
+    column, threshold = place.astype(np.int32), rounded_down(e.threshold, e.compare_dtype)
     levels = _symmetric_levels(e, column)
     if levels is not None:
         first, split = levels
@@ -46,13 +46,11 @@ def small_trees(e: TreeEnsemble) -> bitvectors.BitTrees | bitvectors.SymmetricTr
         return None
     dtype = np.uint32 if n_leaves.max() <= 32 else np.uint64
     width = (e.middle - e.begin).astype(np.uint64)  # of the left child
-    left = (((np.uint64(1) << width) - np.uint64(1)) << e.begin.astype(np.uint64)).astype(dtype)
-    return bitvectors.BitTrees(column, threshold, ~left, **tile)
+    left = ((np.uint64(1) << width) - np.uint64(1)) << e.begin.astype(np.uint64)
+    return bitvectors.BitTrees(column, threshold, (~left).astype(dtype), **tile)
 
 
-def _symmetric_levels(
-    e: TreeEnsemble, column: NDArray[np.int32]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
+def _symmetric_levels(e: TreeEnsemble, column: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
     """Return the first level of each tree and a split of each level, if all splits of every level are the same."""
     depth = np.log2(np.diff(e.first_leaf)).astype(np.int64)
     if (2**depth != np.diff(e.first_leaf)).any():

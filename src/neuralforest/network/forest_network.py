@@ -172,7 +172,6 @@ class ForestNetwork:
         """The splits as the evaluation of small trees takes them."""
         return small_trees(self.ensemble)
 
-
     def soften(
         self,
         contrast: tuple[float, float] = (100.0, 1.0),

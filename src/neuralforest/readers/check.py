@@ -70,12 +70,12 @@ def _walk_to(ensemble: TreeEnsemble, split: int, row: NDArray[np.float64], above
     on = np.where(on > threshold, np.nextafter(on, dtype.type(-np.inf)), on)  # the last number that goes left
     with np.errstate(over="ignore"):  # at a threshold of +inf nothing is above
         value = np.where(to_left, on, np.clip(np.nextafter(on, dtype.type(np.inf)), None, finite.max))
-    for at in np.flatnonzero(ensemble.is_categorical[path]):
-        entries = ensemble.category_left[slice(*ensemble.first_category[path[at] : path[at] + 2])]
-        value[at] = np.flatnonzero(entries == to_left[at])[0] if (entries == to_left[at]).any() else 0
-    for at, feature in enumerate(ensemble.feature[path]):
+    for at, (split_, feature) in enumerate(zip(path, ensemble.feature[path], strict=True)):
         labels = None if ensemble.categories is None else ensemble.categories[feature]
-        if labels is not None and not ensemble.is_categorical[path[at]]:  # codes of ordered categories
+        if ensemble.is_categorical[split_]:
+            entries = ensemble.category_left[slice(*ensemble.first_category[split_ : split_ + 2])]
+            value[at] = np.flatnonzero(entries == to_left[at])[0] if (entries == to_left[at]).any() else 0
+        elif labels is not None:  # codes of ordered categories
             value[at] = np.clip(np.floor(on[at]) + (not to_left[at]), 0, len(labels) - 1)
     row[ensemble.feature[path]] = value  # the last split on a feature is the one that confines it most
 

@@ -47,12 +47,6 @@ def _lowest_bit(context: Any, bits: Any) -> Any:
     return types.int64(bits), generate
 
 
-if numba.config.DISABLE_JIT:
-
-    def _lowest_bit(bits):  # type: ignore[no-redef,no-untyped-def]
-        return (int(bits) & -int(bits)).bit_length() - 1
-
-
 class SymmetricTrees(NamedTuple):
     """The split of each level, tree by tree."""
 
@@ -115,3 +109,9 @@ def add_leaf_values(trees, first_split, first_leaf, value, chosen, X, out):  # t
                 leaf = first + _lowest_bit(bits[r])
                 for o in range(value.shape[1]):
                     out[start + r, o] += value[leaf, o]
+
+
+if numba.config.DISABLE_JIT:
+
+    def _lowest_bit(bits):  # type: ignore[no-redef,no-untyped-def]
+        return (int(bits) & -int(bits)).bit_length() - 1
