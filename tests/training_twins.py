@@ -45,11 +45,10 @@ def random_ensemble(sizes=(5, 1, 4), kind="mean", n_outputs=1, n_features=3, see
         return [middle, *middles(begin, middle), *middles(middle, end)]
 
     n_leaves, n_splits = sum(sizes), sum(sizes) - len(sizes)
-    feature = rng.integers(n_features, size=n_splits)
     value = rng.normal(size=(n_leaves, n_outputs))
     classes = {"forest": np.arange(n_outputs), "logit": np.arange(2), "softmax": np.arange(n_outputs)}.get(kind)
     trees = TreeEnsemble(
-        feature=feature,
+        feature=rng.integers(n_features, size=n_splits),
         threshold=rng.normal(size=n_splits) / 2,
         missing_left=rng.random(n_splits) < 0.5,
         middle=[middle for size in sizes for middle in middles(0, size)],

@@ -64,7 +64,7 @@ def test_gradients_of_every_loss_agree_with_finite_differences_and_autograd(mode
 
 
 @pytest.mark.parametrize("name", ["squared error of 2 outputs", "3 averaged probabilities", "log-odds"])
-@pytest.mark.parametrize("categories", [{0: 1}, {1: 3, 2: 40}, {0: 5, 1: 2, 2: 3}], ids=str)
+@pytest.mark.parametrize("categories", [{0: 1, 1: 1}, {1: 3, 2: 40}, {0: 5, 1: 2, 2: 3}], ids=str)
 @every_mode
 def test_gradients_of_splits_by_category_agree_with_finite_differences_and_autograd(mode, categories, name):
     loss, parameter, kind, n_outputs = LOSSES[name]
