@@ -122,7 +122,7 @@ def _chosen(categorical_features: Any, names: Sequence[str]) -> NDArray[np.bool_
     features = np.asarray(categorical_features)
     if features.dtype == np.bool_ and features.shape == (len(names),):
         return features
-    for feature in np.atleast_1d(features).tolist():
+    for feature in features.tolist() if isinstance(categorical_features, np.ndarray) else list(categorical_features):
         number = names.index(feature) if feature in names else feature
         is_number = isinstance(number, int) and not isinstance(number, bool)
         if not (is_number and -len(names) <= number < len(names)):

@@ -28,7 +28,7 @@ model = nf.NeuralForestRegressor(forest, max_epochs=30, random_state=0, checkpoi
 model.fit(X, y)
 print("done", json.dumps(model.predict(X[:20]).tolist()), model.validation_loss_, flush=True)
 """
-MODES = [{"training": t, "connectivity": c} for t in ("independent", "joint") for c in ("sparse", "full")]
+MODES = [{"training": "independent", "connectivity": "full"}, {"training": "joint", "connectivity": "sparse"}]
 
 
 def start(options, path, pause=0.0):

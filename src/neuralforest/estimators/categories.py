@@ -23,6 +23,7 @@ def aligned(e: TreeEnsemble, encoder: TableEncoder | None) -> TreeEnsemble:
         own = e.category_left[e.first_category[split] : e.first_category[split + 1]]
         if feature in order and len(own):
             own = own[np.minimum(order[feature], len(own) - 1)]  # -1 is the entry of all other categories
+            own = own.repeat(2) if len(own) == 1 else own  # a column without any category
         elif feature in order and (order[feature][:-1] != np.arange(len(order[feature]) - 1)).any():
             raise _refused(feature, e.categories[feature])  # a threshold between ordered categories
         lists.append(own)
