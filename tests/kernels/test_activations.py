@@ -1,11 +1,11 @@
-"""The rational tanh."""
+"""The rational tanh, and exp."""
 
 import numpy as np
 import pytest
 
 from neuralforest._kernels.jit import kernel
-from neuralforest._kernels.network.activations import tanh_of_rows
-from neuralforest._kernels.simd import SIMD_WIDTH
+from neuralforest._kernels.network.activations import exp, tanh_of_rows
+from neuralforest._kernels.simd import SIMD_WIDTH, load, store
 
 
 @kernel
@@ -70,3 +70,26 @@ def test_a_lane_does_not_depend_on_the_others():
         _tanh(rows, np.float32(3))
     np.testing.assert_array_equal(other[:, 0], x[:, 0])
     np.testing.assert_array_equal(turned, np.roll(x, 7, axis=1))
+
+
+@kernel
+def _exp(rows):
+    for row in range(len(rows)):
+        store(rows, row, exp(load(rows, row)))
+
+
+def exp_of(x):
+    rows = np.resize(np.asarray(x, np.float32), (-(-len(x) // SIMD_WIDTH), SIMD_WIDTH))
+    _exp(rows)
+    return rows.ravel()[: len(x)]
+
+
+def test_exp_is_wrong_by_less_than_3e_7_of_its_value():
+    x = np.concatenate([np.linspace(-87, 87, 50_001), np.linspace(-1, 1, 5_001), [0.0]]).astype(np.float32)
+    np.testing.assert_allclose(exp_of(x), np.exp(x.astype(np.float64)), rtol=3e-7)
+    assert exp_of([0.0])[0] == 1
+
+
+def test_exp_beyond_its_range_is_that_of_the_bound_and_keeps_nan():
+    np.testing.assert_allclose(exp_of([-1e9, -np.inf, 100.0]), np.exp([-87.0, -87.0, 87.0]), rtol=3e-7)
+    assert np.isnan(exp_of([np.nan])[0])

@@ -5,46 +5,26 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neuralforest._kernels.trees import bitvectors, traverse
+from hard_twins import by_traversal, rows_on_thresholds
+from neuralforest._kernels.trees import bitvectors
 from neuralforest.ensemble import TreeEnsemble
 from neuralforest.network import ForestNetwork
-from neuralforest.network.evaluation import small_trees
+from neuralforest.network.small_trees import small_trees
 from training_twins import random_ensemble
 
 
-def by_traversal(network, X):
-    e, out = network.ensemble, np.zeros((len(X), network.n_outputs))
-    trees = np.arange(e.n_trees)
-    traverse.add_leaf_values(*network.nodes, e.first_split, e.first_leaf, e.value, trees, X, out)
-    return out
-
-
 def by_bits(network, X):
-    e, out, small = network.ensemble, np.zeros((len(X), network.n_outputs)), small_trees(network.ensemble)
-    trees = np.arange(e.n_trees)
-    if isinstance(small, bitvectors.SymmetricTrees):
-        bitvectors.add_symmetric_values(small, e.first_leaf, e.value, trees, X, out)
-    else:
-        bitvectors.add_leaf_values(small, e.first_split, e.first_leaf, e.value, trees, X, out)
+    out = np.zeros((len(X), network.n_outputs))
+    bitvectors.add_leaf_values(*small_trees(network.ensemble), np.arange(network.ensemble.n_trees), X, out)
     return out
-
-
-def rows_on_thresholds(e, rng, n):
-    X = rng.normal(size=(n, e.n_features)).astype(e.compare_dtype)
-    for row in X:
-        split = rng.integers(e.n_splits)
-        on = X.dtype.type(e.threshold[split])
-        row[e.feature[split]] = rng.choice([on, np.nextafter(on, X.dtype.type(9)), np.nextafter(on, X.dtype.type(-9))])
-    X[rng.random(X.shape) < 0.2] = np.nan
-    return X
 
 
 @settings(max_examples=60, deadline=None)
 @given(
-    sizes=st.lists(st.sampled_from([1, 2, 3, 17, 32, 33, 64]), min_size=1, max_size=4),
+    sizes=st.lists(st.sampled_from([1, 2, 3, 16, 17, 32, 33, 64]), min_size=1, max_size=4),
     outputs=st.integers(1, 2),
     dtype=st.sampled_from(["float32", "float64"]),
-    n=st.sampled_from([1, 127, 128, 129, 300]),
+    n=st.sampled_from([1, 63, 64, 65, 300]),
     seed=st.integers(0, 1000),
 )
 def test_the_bits_of_traversal(sizes, outputs, dtype, n, seed):
@@ -90,8 +70,8 @@ def test_symmetric_trees_have_one_comparison_a_level(depths):
     rng = np.random.default_rng(len(depths))
     network = ForestNetwork(symmetric_ensemble(rng, depths))
     small = small_trees(network.ensemble)
-    assert isinstance(small, bitvectors.SymmetricTrees)
-    assert len(small.column) == sum(depths)
+    assert small.trees is None
+    assert len(small.symmetric.column) == sum(depths)
     X = rows_on_thresholds(network.ensemble, rng, 300)
     np.testing.assert_array_equal(by_bits(network, X), by_traversal(network, X))
 
@@ -99,4 +79,4 @@ def test_symmetric_trees_have_one_comparison_a_level(depths):
 def test_large_trees_and_categories_are_traversed():
     assert small_trees(random_ensemble((65,))) is None
     assert small_trees(random_ensemble((5,), categories={0: 3, 1: 3, 2: 3})) is None
-    assert isinstance(small_trees(random_ensemble((5, 33))), bitvectors.BitTrees)
+    assert small_trees(random_ensemble((5, 33))).symmetric is None

@@ -35,7 +35,7 @@ def test_rows_reach_the_leaves_of_a_naive_traversal(sizes, n_rows, dtype, catego
     ensemble = training_twins.random_ensemble(sizes, n_outputs=2, seed=seed, compare_dtype=dtype, categories=categories)
     X = rows_for(ensemble, n_rows, seed)
     expected = twins.leaves(ensemble, X)
-    nodes, lists = ForestNetwork(ensemble).nodes
+    nodes, lists = ForestNetwork(ensemble).hard_trees.nodes
     assert (lists is None) == (not ensemble.is_categorical.any())
     found = np.full((n_rows, len(sizes)), -1, np.int32)
     traverse.leaves_of_rows(nodes, lists, ensemble.first_split, ensemble.first_leaf, X, found)
@@ -58,7 +58,7 @@ def test_batches_of_rows_leave_no_gap(n_rows, categories):
     out = np.zeros((n_rows, 1))
     network = ForestNetwork(ensemble)
     traverse.add_leaf_values(
-        *network.nodes,
+        *network.hard_trees.nodes,
         ensemble.first_split,
         ensemble.first_leaf,
         ensemble.value,

@@ -20,7 +20,7 @@ def rows(seed, missing, n_features=3):
 
 def boosted(bins, y, n_rounds=1, **changes):
     training, held_out = np.split(np.arange(N, dtype=np.uint32), [30])
-    data = boosting.BinnedRows(bins, np.full(len(bins), 9), y, training, held_out)
+    data = boosting.BinnedRows(bins, np.full(len(bins), 9), y, np.ones(len(y)), training, held_out)
     plan = boosting.BoostingPlan(boosting.SQUARED, 0.5, 1.0, len(bins), 5.0, 1.0, 0)._replace(**changes)
     model = _no_trees(np.zeros(1), N, n_rounds, 16)
     boosting.boost(data, plan, model, 0, n_rounds)
@@ -70,7 +70,7 @@ def test_leaves_of_extra_trees_are_pure(missing):
     x[0, rng.random(N) < missing] = np.nan
     y, order = rng.normal(size=N), np.arange(N, dtype=np.uint32)
     room = FlatTrees.room_for(N, N, 1)
-    n_splits = extra_tree.grow(x, y, None, order, 2, 0, room)
+    n_splits = extra_tree.grow(x, y, None, None, order, 2, 0, room)
     assert n_splits == N - 1
     assert_array_equal(room.weight, np.ones(N))
     assert_allclose(room.value[:, 0], y[order])  # rows stand in the order of their leaves

@@ -34,7 +34,8 @@ def _cache_directory() -> str | None:
     for source in sorted(here.rglob("*.py")):
         digest.update(source.read_bytes())
     name = f"kernels-{digest.hexdigest()[:16]}"
-    bases = [here / "__pycache__", Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser() / "neuralforest"]
+    home = Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser() / "neuralforest"
+    bases = [home, here / "__pycache__"]  # the first survives another installation of the package
     if numba.config.CACHE_DIR:
         bases.insert(0, Path(numba.config.CACHE_DIR))
     for base in bases:
@@ -49,6 +50,7 @@ def _cache_directory() -> str | None:
 
 
 _CACHE_DIRECTORY = _cache_directory()
+_KERNELS: list[Any] = []  # dispatchers
 _OPTIONS = {"nogil": True, "fastmath": FAST_MATH, "error_model": "numpy"}
 
 
@@ -79,6 +81,16 @@ def _is_ours(compilation: Any) -> bool:
 event.register("numba:compile", _PauseCollector())
 
 
+def kernel_directory() -> str | None:
+    """Return the folder of compiled kernels; None where they are compiled in every process."""
+    return _CACHE_DIRECTORY
+
+
+def compilations() -> int:
+    """Return how many kernels were compiled in this process; those that were loaded do not count."""
+    return sum(sum(each.stats.cache_misses.values()) for each in _KERNELS)
+
+
 @intrinsic  # type: ignore[untyped-decorator]
 def invert_none(context: Any, argument: Any) -> Any:
     """Return 1 for None, and None for any other argument.
@@ -102,7 +114,8 @@ def kernel(function: Function) -> Function:
     if _CACHE_DIRECTORY is not None:
         numba.config.CACHE_DIR = _CACHE_DIRECTORY
     try:
-        return numba.njit(**_OPTIONS, cache=_CACHE_DIRECTORY is not None)(function)  # type: ignore[no-any-return]
+        _KERNELS.append(numba.njit(**_OPTIONS, cache=_CACHE_DIRECTORY is not None)(function))
+        return _KERNELS[-1]  # type: ignore[no-any-return]
     finally:
         numba.config.CACHE_DIR = previous
 

@@ -28,6 +28,7 @@ SIMD_WIDTH = 32
 _FLOAT = ir.FloatType()
 _VECTOR = ir.VectorType(_FLOAT, SIMD_WIDTH)
 _FLAGS = tuple(sorted(FAST_MATH))
+_ROUND = f"llvm.nearbyint.v{SIMD_WIDTH}f32"
 
 
 class SimdVector(types.Type):  # type: ignore[misc]
@@ -200,6 +201,40 @@ def where_nan(context: Any, test: Any, number: Any, vector: Any) -> Any:
     return simd_vector(simd_vector, types.float32, simd_vector), generate
 
 
+@intrinsic  # type: ignore[untyped-decorator]
+def maximum(context: Any, first: Any, second: Any) -> Any:
+    """Return the larger of two vectors, lane by lane."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.select(builder.fcmp_ordered(">", *arguments), *arguments)
+
+    return simd_vector(simd_vector, simd_vector), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def nearest(context: Any, vector: Any) -> Any:
+    """Return the nearest whole numbers."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        kind = ir.FunctionType(_VECTOR, [_VECTOR])
+        return builder.call(cgutils.get_or_insert_function(builder.module, kind, _ROUND), arguments)
+
+    return simd_vector(simd_vector), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def power_of_two(context: Any, vector: Any) -> Any:
+    """Return 2 to the power of whole numbers from -126 to 127: they become the exponents of float32 numbers."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        whole = ir.VectorType(ir.IntType(32), SIMD_WIDTH)
+        bias, places = (ir.Constant(whole, [number] * SIMD_WIDTH) for number in (127, 23))
+        exponent = builder.add(builder.fptosi(arguments[0], whole), bias)
+        return builder.bitcast(builder.shl(exponent, places), _VECTOR)
+
+    return simd_vector(simd_vector), generate
+
+
 def _register(operation: Any, instruction: str) -> None:
     cases = [(simd_vector, simd_vector), (simd_vector, types.float32), (types.float32, simd_vector)]
 
@@ -260,3 +295,12 @@ if numba.config.DISABLE_JIT:  # the same operations in plain NumPy
 
     def where_nan(test, number, vector):  # type: ignore[no-redef,no-untyped-def]
         return np.where(np.isnan(test), np.float32(number), vector)
+
+    def maximum(first, second):  # type: ignore[no-redef,no-untyped-def]
+        return np.where(first > second, first, second)
+
+    def nearest(vector):  # type: ignore[no-redef,no-untyped-def]
+        return np.rint(vector)
+
+    def power_of_two(vector):  # type: ignore[no-redef,no-untyped-def]
+        return np.ldexp(np.float32(1.0), np.nan_to_num(vector).astype(np.int32))

@@ -1,16 +1,16 @@
-"""Raw predictions of a network: hard subnetworks by traversal of their trees, soft ones by the kernels."""
+"""Raw predictions of a network: hard subnetworks by bit vectors or by traversal, soft ones by the kernels."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr, ndtri
+from scipy.special import expit, ndtr, ndtri, softmax
 
 from neuralforest import _parallel
 from neuralforest._kernels.network import evaluate
 from neuralforest._kernels.simd import SIMD_WIDTH
-from neuralforest._kernels.trees import bitvectors, traverse
-from neuralforest.ensemble import TreeEnsemble, offsets, rounded_down
 from neuralforest.network.structure import build_scratch
 
 if TYPE_CHECKING:
@@ -20,103 +20,100 @@ _PROBABILITIES = (1e-300, 1 - 1e-16)  # whose normal quantiles are finite
 _WORTH_A_THREAD = 200_000  # pairs of row and tree below which a second thread costs more than it gains
 
 
-def node_records(e: TreeEnsemble) -> tuple[NDArray[np.void], traverse.CategoryLists | None]:
-    """Return the splits as the traversal takes them, and their categories, if any."""
-    nodes = np.empty(e.n_splits, traverse.NODE)
-    nodes["threshold"], nodes["middle"] = np.where(e.is_categorical, np.nan, e.threshold), e.middle
-    nodes["feature"] = np.where(e.missing_left, e.feature, ~e.feature)
-    if not len(e.category_left):
-        return nodes, None
-    return nodes, traverse.CategoryLists(e.first_category.copy(), e.category_left.copy())
+class Selection(NamedTuple):
+    """Subnetworks that are evaluated together: what does not depend on the rows."""
 
+    trees: NDArray[np.int64]  # of hard subnetworks
+    soft: NDArray[np.int64]  # subnetworks
+    center: NDArray[np.float64]  # (all subnetworks, outputs), of soft subnetworks
+    scale: NDArray[np.float64]
+    n_trees: int  # of all these subnetworks
+    n_groups: int
+    groups: list[NDArray[np.int64]]  # subnetworks by group; empty where groups need not be evaluated one by one
 
-def small_trees(e: TreeEnsemble) -> bitvectors.BitTrees | bitvectors.SymmetricTrees | None:
-    """Return the splits as the evaluation of small trees takes them; None where a tree is large or has categories."""
-    n_leaves = np.diff(e.first_leaf)
-    if len(e.category_left) or not e.n_splits:
-        return None
-    columns, place = np.unique(2 * e.feature.astype(np.int64) + e.missing_left, return_inverse=True)
-    tile = {"feature": (columns // 2).astype(np.int32), "missing_left": columns % 2 == 1}
-    column, threshold = place.astype(np.int32), rounded_down(e.threshold, e.compare_dtype)
-    levels = _symmetric_levels(e, column)
-    if levels is not None:
-        first, split = levels
-        return bitvectors.SymmetricTrees(first, column[split], threshold[split], **tile)
-    if n_leaves.max() > bitvectors.MOST_LEAVES:
-        return None
-    dtype = np.uint32 if n_leaves.max() <= 32 else np.uint64
-    width = (e.middle - e.begin).astype(np.uint64)  # of the left child
-    left = ((np.uint64(1) << width) - np.uint64(1)) << e.begin.astype(np.uint64)
-    return bitvectors.BitTrees(column, threshold, (~left).astype(dtype), **tile)
-
-
-def _symmetric_levels(e: TreeEnsemble, column: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
-    """Return the first level of each tree and a split of each level, if all splits of every level are the same."""
-    depth = np.log2(np.diff(e.first_leaf)).astype(np.int64)
-    if (2**depth != np.diff(e.first_leaf)).any():
-        return None
-    level = depth[e.tree_of_split] - np.log2(e.end - e.begin).astype(np.int64)
-    if (2 ** (depth[e.tree_of_split] - level) != e.end - e.begin).any():
-        return None
-    first = offsets(depth)
-    place = first[e.tree_of_split] + level
-    split = np.zeros(first[-1], np.int64)
-    split[place] = np.arange(e.n_splits)
-    same = (column == column[split[place]]) & (e.threshold == e.threshold[split[place]])
-    return (first, split) if same.all() else None
+    @classmethod
+    def of(cls, network: "ForestNetwork", subnetworks: NDArray[np.int64]) -> "Selection":
+        e, soft, all_trees = network.ensemble, network.soft, network.subnetworks.n_trees[:, None]
+        hard, of_tree = network.hard[subnetworks], network.subnetworks.of_tree
+        weight = all_trees if e.aggregation == "mean" else np.ones_like(all_trees)
+        units = (0.0, 1.0) if soft is None else (soft.output_center, soft.output_scale)
+        trees = np.flatnonzero(np.isin(of_tree, subnetworks))
+        n_groups = len(np.unique(np.searchsorted(e.groups, trees, side="right")))
+        group = np.searchsorted(e.groups, network.subnetworks.first_tree[subnetworks], side="right")
+        several = [subnetworks[group == each] for each in np.unique(group)] if network.link == "probit" else []
+        return cls(
+            np.flatnonzero(np.isin(of_tree, subnetworks[hard])),
+            subnetworks[~hard],
+            np.asarray(units[0] * weight, np.float64),
+            np.asarray(units[1] * weight, np.float64),
+            len(trees),
+            n_groups,
+            several if len(several) > 1 else [],
+        )
 
 
 def raw_predictions(
-    network: "ForestNetwork", X: NDArray[np.floating], subnetworks: NDArray[np.int64], n_jobs: int | None = 1
+    network: "ForestNetwork", X: NDArray[np.floating], chosen: Selection, n_jobs: int | None = 1
 ) -> NDArray[np.float64]:
     """Return the raw predictions of some subnetworks together, without base models; X as the trees compare it.
 
     Groups are averaged: their raw predictions, or for a probit their probabilities.
     """
-    first_tree = network.subnetworks.first_tree[subnetworks]
-    group = np.searchsorted(network.ensemble.groups, first_tree, side="right")
-    if network.link == "probit" and len(np.unique(group)) > 1:
-        parts = [raw_predictions(network, X, subnetworks[group == each], n_jobs) for each in np.unique(group)]
+    if chosen.groups:
+        parts = [raw_predictions(network, X, Selection.of(network, each), n_jobs) for each in chosen.groups]
         return np.asarray(ndtri(np.clip(np.mean([ndtr(part) for part in parts], axis=0), *_PROBABILITIES)))
     out = np.zeros((len(X), network.n_outputs))
-    threads = min(_parallel.effective_n_jobs(n_jobs), 1 + len(X) * network.ensemble.n_trees // _WORTH_A_THREAD)
-    with _parallel.team(threads) as run:
-        run(
-            lambda part: _add(network, X[slice(*part)], subnetworks, out[slice(*part)]),
-            _parallel.ranges(len(X), threads, SIMD_WIDTH),
-        )
-    return _finish(network, out, subnetworks)
+    worth = 1 + len(X) * network.ensemble.n_trees // _WORTH_A_THREAD
+    threads = min(_parallel.effective_n_jobs(n_jobs), worth) if worth > 1 else 1
+    if threads == 1:
+        _add(network, X, chosen, out)
+    else:
+        with _parallel.team(threads) as run:
+            run(
+                lambda part: _add(network, X[slice(*part)], chosen, out[slice(*part)]),
+                _parallel.ranges(len(X), threads, SIMD_WIDTH),
+            )
+    return _finish(network, out, chosen)
 
 
-def _add(
-    network: "ForestNetwork", X: NDArray[np.floating], subnetworks: NDArray[np.int64], out: NDArray[np.float64]
-) -> None:
+def probabilities(link: str, out: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return raw predictions of a classifier as probabilities of the classes, (rows, classes)."""
+    if link == "identity":
+        return out
+    if link == "softmax":
+        return np.asarray(softmax(out, axis=1))
+    second = (expit if link == "logit" else ndtr)(out[:, 0])
+    return np.column_stack([1 - second, second])
+
+
+def _add(network: "ForestNetwork", X: NDArray[np.floating], chosen: Selection, out: NDArray[np.float64]) -> None:
     """Add the outputs of the trees of the given subnetworks to `out`, each tree of a mean with weight 1."""
-    e, soft, n_trees = network.ensemble, network.soft, network.subnetworks.n_trees[:, None]
-    hard = network.hard[subnetworks]
-    trees = np.flatnonzero(np.isin(network.subnetworks.of_tree, subnetworks[hard]))
-    small = network.small_trees if len(X) >= bitvectors.BLOCK else None
-    if isinstance(small, bitvectors.SymmetricTrees):
-        bitvectors.add_symmetric_values(small, e.first_leaf, e.value, trees, X, out)
-    elif small is not None:
-        bitvectors.add_leaf_values(small, e.first_split, e.first_leaf, e.value, trees, X, out)
-    else:
-        traverse.add_leaf_values(*network.nodes, e.first_split, e.first_leaf, e.value, trees, X, out)
-    if soft is not None and not hard.all():
-        weight = n_trees if e.aggregation == "mean" else np.ones_like(n_trees)
-        what = network.structure, network.kernel_parameters, subnetworks[~hard], network.scaled(X)
-        units, buffers = (soft.output_center * weight, soft.output_scale * weight), build_scratch(network.structure)
-        evaluate.add_predictions(*what, *units, *buffers, np.zeros(3, np.int64), out)
+    network.hard_trees.add_values(chosen.trees, X, out)
+    if len(chosen.soft):
+        what = network.structure, network.kernel_parameters, chosen.soft, network.scaled(X)
+        with _buffers(network) as buffers:
+            evaluate.add_predictions(*what, chosen.center, chosen.scale, *buffers, out)
 
 
-def _finish(network: "ForestNetwork", out: NDArray[np.float64], subnetworks: NDArray[np.int64]) -> NDArray[np.float64]:
+@contextmanager
+def _buffers(network: "ForestNetwork") -> Iterator[tuple[Any, Any, Any]]:
+    """Lend buffers that are used again, by one thread at a time: to allocate them takes as long as to predict a row."""
+    try:
+        buffers = network.buffers.pop()
+    except IndexError:
+        buffers = *build_scratch(network.structure, evaluate.CHUNKS), np.zeros(3, np.int64)
+    try:
+        yield buffers
+    finally:
+        network.buffers.append(buffers)
+
+
+def _finish(network: "ForestNetwork", out: NDArray[np.float64], chosen: Selection) -> NDArray[np.float64]:
     """Return sums over the trees of subnetworks as raw predictions."""
-    e, n_soft = network.ensemble, np.count_nonzero(~network.hard[subnetworks])
-    trees = np.isin(network.subnetworks.of_tree, subnetworks)
+    e, n_soft, n_groups = network.ensemble, len(chosen.soft), chosen.n_groups
     if e.aggregation == "mean":
-        out /= trees.sum()
+        out /= chosen.n_trees
     else:
-        n_groups = len(np.unique(np.searchsorted(e.groups, np.flatnonzero(trees), side="right")))
         if n_groups > n_soft:  # soft subnetworks, of a group each, carry the base score themselves
             out += (n_groups - n_soft) * e.base_score
         if n_groups > 1:

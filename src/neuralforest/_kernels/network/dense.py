@@ -1,4 +1,4 @@
-"""The hidden layers of a subnetwork with full connectivity: matrix products over 32 rows, four units at a time.
+"""The hidden layers of a subnetwork with full connectivity: matrix products over 32 rows, several units at a time.
 
 Several threads may share a subnetwork. Each computes its own splits and its own leaves, and waits for the others before
 it reads theirs.
@@ -38,22 +38,34 @@ def gather(X, rows, x, first, n_columns):  # type: ignore[no-untyped-def]
 def affine(p, weight, bias, width, first, last, source, origin, target):  # type: ignore[no-untyped-def]
     """Fill rows first to last - 1 of `target` with W @ source + b; W has `width` columns, source starts at `origin`.
 
-    Four rows at a time; where fewer are left, the last row is computed in place of those that do not exist.
+    Eight rows at a time; where fewer are left, the last row is computed in place of those that do not exist.
     """
-    for r in range(first, last, UNROLL):
+    w, n, x = _U(weight), _U(width), _U(origin)
+    for r in range(first, last, 2 * UNROLL):
         r1, r2, r3 = min(r + 1, last - 1), min(r + 2, last - 1), min(r + 3, last - 1)
-        w, n = _U(weight), _U(width)
+        r4, r5, r6, r7 = min(r + 4, last - 1), min(r + 5, last - 1), min(r + 6, last - 1), min(r + 7, last - 1)
         a, b, c, d = broadcast(p[bias + r]), broadcast(p[bias + r1]), broadcast(p[bias + r2]), broadcast(p[bias + r3])
+        e, f, g, h = broadcast(p[bias + r4]), broadcast(p[bias + r5]), broadcast(p[bias + r6]), broadcast(p[bias + r7])
+        w0, w1, w2, w3 = w + _U(r) * n, w + _U(r1) * n, w + _U(r2) * n, w + _U(r3) * n
+        w4, w5, w6, w7 = w + _U(r4) * n, w + _U(r5) * n, w + _U(r6) * n, w + _U(r7) * n
         for j in range(n):
-            s = load(source, _U(origin) + j)
-            a = multiply_add(s, p[w + _U(r) * n + j], a)
-            b = multiply_add(s, p[w + _U(r1) * n + j], b)
-            c = multiply_add(s, p[w + _U(r2) * n + j], c)
-            d = multiply_add(s, p[w + _U(r3) * n + j], d)
+            s = load(source, x + j)
+            a = multiply_add(s, p[w0 + j], a)
+            b = multiply_add(s, p[w1 + j], b)
+            c = multiply_add(s, p[w2 + j], c)
+            d = multiply_add(s, p[w3 + j], d)
+            e = multiply_add(s, p[w4 + j], e)
+            f = multiply_add(s, p[w5 + j], f)
+            g = multiply_add(s, p[w6 + j], g)
+            h = multiply_add(s, p[w7 + j], h)
         store(target, r, a)
         store(target, r1, b)
         store(target, r2, c)
         store(target, r3, d)
+        store(target, r4, e)
+        store(target, r5, f)
+        store(target, r6, g)
+        store(target, r7, h)
 
 
 @part
@@ -88,7 +100,7 @@ def input_gradient(p, weight, width, first, last, grad, n_rows, target):  # type
         store(target, j, broadcast(_ZERO))
     for tile in range(0, n_rows, _TILE):
         begin, end = _U(tile), _U(min(tile + _TILE, n_rows))
-        for j in range(first, last, UNROLL):  # four at a time, as in `affine`
+        for j in range(first, last, UNROLL):  # several at a time, as in `affine`
             j1, j2, j3 = min(j + 1, last - 1), min(j + 2, last - 1), min(j + 3, last - 1)
             w, w1, w2, w3 = _U(weight + j), _U(weight + j1), _U(weight + j2), _U(weight + j3)
             a, b, c, d = load(target, j), load(target, j1), load(target, j2), load(target, j3)
@@ -136,7 +148,7 @@ def add_weight_gradient(grad, first, last, source, origin, transposed, tile0, wi
             gradient[w + j] += lane_sum(g * load(source, _U(origin) + j))
     for tile in range(0, width - few, SIMD_WIDTH):
         column = weight - first * width + min(tile, width - SIMD_WIDTH)
-        for r in range(first, last, UNROLL):  # four at a time, as in `affine`
+        for r in range(first, last, UNROLL):  # several at a time, as in `affine`
             r1, r2, r3 = min(r + 1, last - 1), min(r + 2, last - 1), min(r + 3, last - 1)
             a, b, c, d = broadcast(_ZERO), broadcast(_ZERO), broadcast(_ZERO), broadcast(_ZERO)
             for lane in range(grad.shape[1]):

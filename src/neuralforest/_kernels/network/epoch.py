@@ -86,13 +86,18 @@ def _shape(structure, subnetwork):  # type: ignore[no-untyped-def]
 
 
 @part
-def forward_subnetwork(structure, subnetwork, offsets, p, X, rows, scratch, tiles, is_sparse, half, team):  # type: ignore[no-untyped-def]
-    """Fill the scores of this worker's trees for 32 rows of X."""
+def gather_rows(structure, X, rows, scratch, tiles, x0):  # type: ignore[no-untyped-def]
+    """Copy 32 rows of X to scratch.x, from its row x0 on, for full connectivity; see `Tiles` for a None."""
+    if tiles is not None:
+        dense.gather(X, rows, scratch.x, x0, structure.n_columns)
+
+
+@part
+def forward_subnetwork(structure, subnetwork, offsets, p, X, rows, x0, scratch, tiles, is_sparse, half, team):  # type: ignore[no-untyped-def]
+    """Fill the scores of this worker's trees for 32 rows of X, which `gather_rows` has copied to x0."""
     first_tree, n_trees, n_splits, n_leaves = _shape(structure, subnetwork)
     if tiles is not None:
-        x0 = team.worker * 2 * structure.n_columns
         wait(team)  # until now others may have updated w1, or read u
-        dense.gather(X, rows, scratch.x, x0, structure.n_columns)
         first, last = _range_of(n_splits, team, dense.UNROLL)
         dense.first_layer(structure, first_tree, first, last, offsets, p, scratch.x, x0, scratch.u)
         wait(team)
@@ -231,6 +236,7 @@ def train_epoch(  # type: ignore[no-untyped-def]
     training, is_sparse, n_outputs, X = epoch != EVALUATE, invert_none(tiles), structure.n_outputs, rows.X
     team, chunk, sums = Team(worker, workers, counters), empty_chunk(n_outputs), np.empty(n_outputs)
     prediction, target, weight, grad = chunk.prediction, chunk.target, chunk.weight, chunk.grad
+    x0 = worker * 2 * structure.n_columns
     for s in subnetworks:
         offsets, shift, n_trees = compiled_offsets(structure, s), structure.first_parameter[s], _shape(structure, s)[1]
         p = weights.parameters[shift : shift + offsets[6]]
@@ -246,7 +252,8 @@ def train_epoch(  # type: ignore[no-untyped-def]
                 half = n_chunks % 2 * n_trees * n_outputs  # a fast thread writes one while a slow one reads the other
                 n_chunks += 1
                 _fill_chunk(rows, order, start, min(start + SIMD_WIDTH, last), chunk)
-                forward_subnetwork(structure, s, offsets, p, X, chunk.row, scratch, tiles, is_sparse, half, team)
+                gather_rows(structure, X, chunk.row, scratch, tiles, x0)
+                forward_subnetwork(structure, s, offsets, p, X, chunk.row, x0, scratch, tiles, is_sparse, half, team)
                 wait(team)
                 output.combine(structure, n_trees, scratch.score, half, prediction)
                 sum_ += batch_loss(plan.loss, plan.loss_parameter, prediction, target, weight, last - first, grad)

@@ -3,7 +3,8 @@
 import numpy as np
 
 from neuralforest._kernels.jit import part
-from neuralforest._kernels.simd import broadcast, lane_sum, lane_sums, load, store
+from neuralforest._kernels.network.activations import exp
+from neuralforest._kernels.simd import broadcast, lane_sum, lane_sums, load, maximum, store
 
 _ONE, _ZERO = np.float32(1.0), np.float32(0.0)
 
@@ -11,16 +12,16 @@ _ONE, _ZERO = np.float32(1.0), np.float32(0.0)
 @part
 def _softmax(score, row, n):  # type: ignore[no-untyped-def]
     """Turn n rows of scores into probabilities in place, lane by lane."""
-    for lane in range(score.shape[1]):
-        highest = score[row, lane]
-        for o in range(row + 1, row + n):
-            highest = max(highest, score[o, lane])
-        norm = _ZERO
-        for o in range(row, row + n):
-            score[o, lane] = np.exp(score[o, lane] - highest)
-            norm += score[o, lane]
-        for o in range(row, row + n):
-            score[o, lane] /= norm
+    highest, norm = load(score, row), broadcast(_ZERO)
+    for o in range(row + 1, row + n):
+        highest = maximum(highest, load(score, o))
+    for o in range(row, row + n):
+        power = exp(load(score, o) - highest)
+        store(score, o, power)
+        norm = norm + power
+    factor = _ONE / norm
+    for o in range(row, row + n):
+        store(score, o, load(score, o) * factor)
 
 
 @part

@@ -35,6 +35,7 @@ class BinnedRows(NamedTuple):
     bins: NDArray[np.uint8]  # (features, rows)
     n_bins: NDArray[np.int64]  # (features,), without that of missing values
     y: NDArray[np.float64]  # (rows,): numbers, or positions of classes
+    weight: NDArray[np.float64]  # (rows,)
     training_rows: NDArray[np.uint32]  # unsigned: a signed index is checked for being negative
     held_out_rows: NDArray[np.uint32]
 
@@ -100,7 +101,7 @@ def _predict(loss, score, rows, n, prediction):  # type: ignore[no-untyped-def]
 
 
 @part
-def _fill_gradients(loss, y, prediction, column, n, scratch):  # type: ignore[no-untyped-def]
+def _fill_gradients(loss, y, weight, prediction, column, n, scratch):  # type: ignore[no-untyped-def]
     """Fill negative gradient and hessian of the loss of n rows (of half the squared error); return their sums."""
     own = 1 if loss == LOGISTIC else column  # the class of this probability
     gradient, gradient_sum, hessian_sum = scratch.gradient, 0.0, 0.0
@@ -108,25 +109,27 @@ def _fill_gradients(loss, y, prediction, column, n, scratch):  # type: ignore[no
         row = scratch.rows[i]
         p = prediction[row, column]
         if loss == SQUARED:
-            gradient[row, 0], gradient[row, 1] = y[row] - p, 1.0
+            gradient[row, 0], gradient[row, 1] = weight[row] * (y[row] - p), weight[row]
         else:
-            gradient[row, 0], gradient[row, 1] = (1.0 if y[row] == own else 0.0) - p, p * (1.0 - p)
+            gradient[row, 0] = weight[row] * ((1.0 if y[row] == own else 0.0) - p)
+            gradient[row, 1] = weight[row] * p * (1.0 - p)
         gradient_sum += np.float64(gradient[row, 0])
         hessian_sum += np.float64(gradient[row, 1])
     return gradient_sum, hessian_sum
 
 
 @part
-def _sum_loss(loss, y, prediction, rows):  # type: ignore[no-untyped-def]
-    """Return the summed loss of some rows."""
+def _sum_loss(loss, y, weight, prediction, rows):  # type: ignore[no-untyped-def]
+    """Return the weighted sum of the losses of some rows."""
     sum_ = 0.0
     for row in rows:
         if loss == SQUARED:
-            sum_ += squared_error(y[row] - prediction[row, 0], 1.0, 2.0)[0]
+            sum_ += weight[row] * squared_error(y[row] - prediction[row, 0], 1.0, 2.0)[0]
         elif loss == LOGISTIC:
-            sum_ -= np.log(max(prediction[row, 0] if y[row] == 1 else 1.0 - prediction[row, 0], _TINY))
+            own = prediction[row, 0] if y[row] == 1 else 1.0 - prediction[row, 0]
+            sum_ -= weight[row] * np.log(max(own, _TINY))
         else:
-            sum_ -= np.log(max(prediction[row, np.int64(y[row])], _TINY))
+            sum_ -= weight[row] * np.log(max(prediction[row, np.int64(y[row])], _TINY))
     return sum_
 
 
@@ -276,11 +279,12 @@ def boost(data, plan, model, begin, end):  # type: ignore[no-untyped-def]
         for feature in range(len(scratch.features)):
             scratch.features[feature] = feature
         for column in range(n_scores):
-            sums[_GRADIENT, 0], sums[_HESSIAN, 0] = _fill_gradients(plan.loss, data.y, prediction, column, n, scratch)
+            what = plan.loss, data.y, data.weight, prediction
+            sums[_GRADIENT, 0], sums[_HESSIAN, 0] = _fill_gradients(*what, column, n, scratch)
             min_hessian = plan.min_child_weight * sums[_HESSIAN, 0] / max(n, 1)
             leaves[_FIRST, 0], leaves[_FIRST, 1] = 0, n
             leaves[_FIRST_OTHER, 0], leaves[_FIRST_OTHER, 1] = 0, n_others
             n_splits, state = _grow(data, plan, min_hessian, max_leaves - 1, scratch, state)
             _add_tree(model, plan, round_ * n_scores + column, column, n_splits, scratch)
         _predict(plan.loss, model.score, data.held_out_rows, len(data.held_out_rows), prediction)
-        model.error[round_] = _sum_loss(plan.loss, data.y, prediction, data.held_out_rows)
+        model.error[round_] = _sum_loss(plan.loss, data.y, data.weight, prediction, data.held_out_rows)

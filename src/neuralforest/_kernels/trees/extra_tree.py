@@ -28,8 +28,8 @@ def _find_range(x, feature, rows, first, last, limits):  # type: ignore[no-untyp
 
 
 @part
-def _gain(x, feature, threshold, missing_left, rows, first, last, value, column, total, left):  # type: ignore[no-untyped-def]
-    """Return the gain of a split, the sum of G^2 / n over both children; G is the sum of values, n the number of rows.
+def _gain(x, feature, threshold, missing_left, rows, first, last, value, weight, column, n_rows, total, left):  # type: ignore[no-untyped-def]
+    """Return the gain of a split, the sum of G^2 / n over both children; G is the sum of values, n that of weights.
 
     Without branches on the rows, which would be mispredicted half the time.
     """
@@ -39,7 +39,7 @@ def _gain(x, feature, threshold, missing_left, rows, first, last, value, column,
     for i in range(_U(first), _U(last)):
         row = _U(rows[i])
         is_left = 1.0 if goes_left(x[_U(feature), row], threshold, missing_left) else 0.0
-        n_left += is_left
+        n_left += is_left * (weight[row] if weight is not None else 1.0)
         if column is not None:
             left[column[row]] += is_left * value[row]
         else:
@@ -49,7 +49,7 @@ def _gain(x, feature, threshold, missing_left, rows, first, last, value, column,
     gain = 0.0
     for k in range(len(left)):
         right = total[k] - left[k]
-        gain += left[k] * left[k] / n_left + right * right / (last - first - n_left)
+        gain += left[k] * left[k] / n_left + right * right / (n_rows - n_left)
     return gain
 
 
@@ -66,14 +66,16 @@ def _partition(x, feature, threshold, missing_left, rows, first, last, right_row
 
 
 @part
-def _impurity(rows, first, last, value, column, total):  # type: ignore[no-untyped-def]
-    """Fill the sums of some rows by column; return the share of their squares that the means leave unexplained."""
-    squares, explained, sum_ = 0.0, 0.0, 0.0
+def _impurity(rows, first, last, value, weight, column, total):  # type: ignore[no-untyped-def]
+    """Fill the sums of some rows by column; return their weight, and the share of squares that the means leave."""
+    squares, explained, sum_, n_rows = 0.0, 0.0, 0.0, 0.0
     for k in range(len(total)):
         total[k] = 0.0
     for i in range(_U(first), _U(last)):
         row = _U(rows[i])
-        squares += value[row] ** 2
+        one = weight[row] if weight is not None else 1.0
+        n_rows += one
+        squares += value[row] ** 2 / one
         if column is not None:
             total[column[row]] += value[row]
         else:
@@ -81,12 +83,14 @@ def _impurity(rows, first, last, value, column, total):  # type: ignore[no-untyp
     if invert_none(column) is not None:
         total[0] = sum_
     for k in range(len(total)):
-        explained += total[k] * total[k] / (last - first)
-    return (squares - explained) / squares if squares > 0.0 else 0.0
+        explained += total[k] * total[k] / n_rows
+    return n_rows, (squares - explained) / squares if squares > 0.0 else 0.0
 
 
 @part
-def _draw_split(x, rows, first, last, value, column, total, left, features, limits, max_features, state, flat, split):  # type: ignore[no-untyped-def]
+def _draw_split(
+    x, rows, first, last, value, weight, column, n_rows, total, left, features, limits, max_features, state, flat, split
+):  # type: ignore[no-untyped-def]
     """Write the best of some random splits into `flat`; return its gain, negative if there is none.
 
     A feature that is constant in these rows is not skipped, but its gain is computed on no rows: an array that only one
@@ -107,7 +111,7 @@ def _draw_split(x, rows, first, last, value, column, total, left, features, limi
         missing_left = (uniform(state + STEP + STEP) < 0.5) & (limits[0] < limits[1])
         state += STEP + STEP
         end = last if varies else first
-        gain = _gain(x, feature, threshold, missing_left, rows, first, end, value, column, total, left)
+        gain = _gain(x, feature, threshold, missing_left, rows, first, end, value, weight, column, n_rows, total, left)
         better = varies & (gain > best)
         best, best_feature = (gain if better else best), (feature if better else best_feature)
         best_threshold = threshold if better else best_threshold
@@ -117,14 +121,16 @@ def _draw_split(x, rows, first, last, value, column, total, left, features, limi
 
 
 @kernel
-def grow(x, value, column, rows, max_features, seed, flat):  # type: ignore[no-untyped-def]
+def grow(x, value, weight, column, rows, max_features, seed, flat):  # type: ignore[no-untyped-def]
     """Write a tree into `flat`, splits and leaves depth-first, and return the number of its splits.
 
     Parameters
     ----------
     x : float array (features, all rows)
     value : float64 array (all rows,)
-        The target; 1 for classification.
+        The target, or 1 for classification; times the weight of the row.
+    weight : float64 array (all rows,), or None
+        Positive; None where all rows count alike.
     column : int64 array (all rows,), or None
         The position of a row's class; None for regression.
     rows : uint32 array
@@ -145,10 +151,10 @@ def grow(x, value, column, rows, max_features, seed, flat):  # type: ignore[no-u
         first, last = stack[size, 0], stack[size, 1]
         if stack[size, 2] >= 0:
             flat.middle[stack[size, 2]] = n_leaves
-        n = max_features if _impurity(rows, first, last, value, column, total) > _PURE else 0
-        best, state = _draw_split(
-            x, rows, first, last, value, column, total, left, features, limits, n, state, flat, n_splits
-        )
+        n_rows, impurity = _impurity(rows, first, last, value, weight, column, total)
+        n = max_features if impurity > _PURE else 0
+        what = value, weight, column, n_rows, total, left
+        best, state = _draw_split(x, rows, first, last, *what, features, limits, n, state, flat, n_splits)
         if best >= 0.0:
             limits[3] = flat.threshold[n_splits]
             feature, missing_left = flat.feature[n_splits], flat.missing_left[n_splits]
@@ -158,7 +164,7 @@ def grow(x, value, column, rows, max_features, seed, flat):  # type: ignore[no-u
             size, n_splits = size + 2, n_splits + 1
         else:
             for k in range(n_columns):
-                flat.value[n_leaves, k] = total[k] / (last - first)
-            flat.weight[n_leaves] = last - first
+                flat.value[n_leaves, k] = total[k] / n_rows
+            flat.weight[n_leaves] = n_rows
             n_leaves += 1
     return n_splits

@@ -49,12 +49,12 @@ def _step(x, node, lists, split, missing_left):  # type: ignore[no-untyped-def]
 
 
 @part
-def _descend(nodes, lists, root, n_leaves, X, start, stop, at, begin, end):  # type: ignore[no-untyped-def]
-    """Leave in `begin` the leaves of rows start to stop - 1 (at most _UNROLL), counted inside the tree."""
-    n = stop - start
-    for j in range(n):
-        at[j], begin[j], end[j] = root, 0, n_leaves
-    moving = n_leaves > 1
+def _descend(nodes, lists, X, n, row, at, begin, end):  # type: ignore[no-untyped-def]
+    """Move n pairs of a row and a tree, at most _UNROLL, from the roots `at` to leaves, which `begin` then holds.
+
+    `begin` and `end` are the range of leaves of a node, counted inside the tree.
+    """
+    moving = True
     while moving:
         moving = False
         for j in range(n):
@@ -64,7 +64,7 @@ def _descend(nodes, lists, root, n_leaves, X, start, stop, at, begin, end):  # t
                 node = nodes[k]
                 middle, feature = np.int64(node["middle"]), node["feature"]
                 missing_left = feature >= 0
-                x = X[start + j, feature if missing_left else ~feature]
+                x = X[row[j], feature if missing_left else ~feature]
                 left = _step(x, node, lists, k, missing_left)
                 at[j] = k + 1 if left else k + middle - b
                 begin[j] = b if left else middle
@@ -75,27 +75,40 @@ def _descend(nodes, lists, root, n_leaves, X, start, stop, at, begin, end):  # t
 @kernel
 def leaves_of_rows(nodes, lists, first_split, first_leaf, X, leaves):  # type: ignore[no-untyped-def]
     """Fill `leaves` (rows, trees) with the leaf of each row, counted inside its tree."""
-    at, begin, end = np.empty(_UNROLL, np.int64), np.empty(_UNROLL, np.int64), np.empty(_UNROLL, np.int64)
+    row, at = np.empty(_UNROLL, np.int64), np.empty(_UNROLL, np.int64)
+    begin, end = np.empty(_UNROLL, np.int64), np.empty(_UNROLL, np.int64)
     for tree in range(len(first_split) - 1):
         n_leaves = first_leaf[tree + 1] - first_leaf[tree]
         for start in range(0, len(X), _UNROLL):
-            stop = min(start + _UNROLL, len(X))
-            _descend(nodes, lists, first_split[tree], n_leaves, X, start, stop, at, begin, end)
-            for i in range(start, stop):
-                leaves[i, tree] = begin[i - start]
+            n = min(_UNROLL, len(X) - start)
+            for j in range(n):
+                row[j], at[j], begin[j], end[j] = start + j, first_split[tree], 0, n_leaves
+            _descend(nodes, lists, X, n, row, at, begin, end)
+            for j in range(n):
+                leaves[start + j, tree] = begin[j]
 
 
 @kernel
 def add_leaf_values(nodes, lists, first_split, first_leaf, value, trees, X, out):  # type: ignore[no-untyped-def]
-    """Add the values of the given trees to `out` (rows, outputs), tree by tree in the given order."""
-    at, begin, end = np.empty(_UNROLL, np.int64), np.empty(_UNROLL, np.int64), np.empty(_UNROLL, np.int64)
+    """Add the values of the given trees to `out` (rows, outputs), tree by tree in the given order.
+
+    Several rows descend a tree together, or a row of few descends several trees.
+    """
+    row, at = np.empty(_UNROLL, np.int64), np.empty(_UNROLL, np.int64)
+    begin, end = np.empty(_UNROLL, np.int64), np.empty(_UNROLL, np.int64)
+    few = len(X) < _UNROLL
+    width, height = (_UNROLL, 1) if few else (1, _UNROLL)  # trees and rows of the pairs that descend together
     for batch in range(0, len(X), _BATCH):
         batch_end = min(batch + _BATCH, len(X))
-        for tree in trees:
-            first = first_leaf[tree]
-            for start in range(batch, batch_end, _UNROLL):
-                stop = min(start + _UNROLL, batch_end)
-                _descend(nodes, lists, first_split[tree], first_leaf[tree + 1] - first, X, start, stop, at, begin, end)
-                for i in range(start, stop):
+        for place in range(0, len(trees), width):
+            for start in range(batch, batch_end, height):
+                n = min(width, len(trees) - place) * min(height, batch_end - start)
+                for j in range(n):
+                    tree = trees[place + (j if few else 0)]
+                    row[j], at[j] = start + (0 if few else j), first_split[tree]
+                    begin[j], end[j] = 0, first_leaf[tree + 1] - first_leaf[tree]
+                _descend(nodes, lists, X, n, row, at, begin, end)
+                for j in range(n):
+                    leaf = first_leaf[trees[place + (j if few else 0)]] + begin[j]
                     for o in range(value.shape[1]):
-                        out[i, o] += value[first + begin[i - start], o]
+                        out[row[j], o] += value[leaf, o]
