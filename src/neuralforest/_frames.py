@@ -6,6 +6,7 @@ numbers; booleans are 0 and 1. A column of too many categories for one network u
 target, which are cross-fitted on the training rows (scikit-learn's TargetEncoder).
 """
 
+import datetime
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -142,6 +143,8 @@ def _is_category(values: Any, name: str) -> bool:
     if dtype != "object":
         return True
     known = [value for value, missing in zip(values, _missing(values), strict=True) if not missing]
+    for value in known[:1]:
+        _refuse_time(value, name)
     return any(isinstance(value, str) for value in known) or not known
 
 
@@ -154,6 +157,24 @@ def _refuse_times(values: Any, name: str) -> None:
     if any(word in dtype for word in _TIMES):
         raise ValueError(
             f"column {name!r} must hold numbers or categories, got {dtype}: convert it to a number, such as days, to "
+            "parts of a date, or drop it"
+        )
+
+
+def refuse_times(X: Any) -> None:
+    """Refuse an array of dates or durations, which NumPy would convert to numbers of an arbitrary unit."""
+    dtype = getattr(X, "dtype", None)  # a data frame has dtypes
+    if dtype is not None and getattr(dtype, "kind", "") in "mM":
+        raise ValueError(f"X must hold numbers, got {dtype}: convert it to a number, such as days, or parts of a date")
+    if isinstance(X, np.ndarray) and X.dtype.kind == "O" and X.ndim == 2 and len(X):
+        for number, value in enumerate(X[0]):
+            _refuse_time(value, str(number))
+
+
+def _refuse_time(value: Any, name: str) -> None:
+    if isinstance(value, (datetime.date, datetime.time, datetime.timedelta)):
+        raise ValueError(
+            f"column {name!r} must hold numbers or categories, got {value!r}: convert it to a number, such as days, to "
             "parts of a date, or drop it"
         )
 

@@ -39,5 +39,13 @@ class ConvergenceWarning(UserWarning):
     """Training went wrong or stopped early; the best state so far was kept."""
 
 
+class ValidationWarning(UserWarning):
+    """Validation rows may have been training rows before, so that validation losses may be too low."""
+
+
 class TableWarning(UserWarning):
     """Values of a table that a model does not know were taken as missing."""
+
+
+class CostWarning(UserWarning):
+    """A fit would have taken too long or too much memory; a cheaper form was chosen."""

@@ -48,7 +48,7 @@ class Schedule(NamedTuple):
 
 
 def weight_norm(W2: Any, b2: ArrayLike, W_out: ArrayLike, b_out: ArrayLike) -> float:
-    """Return max|W2| + max|b2| + sum|W_out| + |b_out|, which consistency bounds by a constant times K.
+    """Return max|W2| + max|b2| + sum|W_out| + abs(b_out), which consistency bounds by a constant times K.
 
     Parameters
     ----------

@@ -137,7 +137,7 @@ def test_the_file_of_another_fit_is_refused(half):
     assert_refused(network, data, path, text, settings=replace(SETTINGS, max_epochs=7))
     assert_refused(network, data, path, text, settings=replace(SETTINGS, seed=1))
     assert_refused(network, data, path, text, loss="huber")
-    assert_refused(network, data, path, text, loss="quantile")
+    assert_refused(network, data, path, text, loss="quantile", loss_parameter=0.5)
     assert_refused(network, replace(data, y=data.y + 1e-3), path, text)
     assert_refused(network, replace(data, X=data.X[::-1].copy()), path, text)
     assert_refused(network, replace(data, validation=data.fit), path, text)

@@ -26,7 +26,7 @@ def error_of(name, parameter, ensemble):
         ("squared_error", None, "mean", Loss("squared_error", kernels.SQUARED_ERROR)),
         ("huber", None, "mean", Loss("huber", kernels.HUBER, 1.35)),
         ("huber", 2, "mean", Loss("huber", kernels.HUBER, 2.0)),
-        ("quantile", None, "mean", Loss("quantile", kernels.QUANTILE, 0.5)),
+        ("quantile", 0.5, "mean", Loss("quantile", kernels.QUANTILE, 0.5)),
         ("quantile", 0.9, "sum", Loss("quantile", kernels.QUANTILE, 0.9)),
         ("auto", None, "forest", Loss("log_loss", kernels.LOG_PROBABILITY, 0.0)),
         ("log_loss", None, "softmax", Loss("log_loss", kernels.LOG_SOFTMAX, 0.0)),
@@ -67,7 +67,8 @@ def test_trees_of_a_logarithm_cannot_be_trained():
 
 
 @pytest.mark.parametrize(
-    ("name", "parameter"), [("huber", 0), ("huber", -1), ("quantile", 0), ("quantile", 1.0), ("quantile", 2)]
+    ("name", "parameter"),
+    [("huber", 0), ("huber", -1), ("quantile", None), ("quantile", 0), ("quantile", 1.0), ("quantile", 2)],
 )
 def test_parameters_lie_in_their_range(name, parameter):
     message = error_of(name, parameter, random_ensemble())

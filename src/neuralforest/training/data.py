@@ -10,6 +10,9 @@ from neuralforest._kernels.network.arguments import Rows, middle_of
 from neuralforest.exceptions import InvalidParameterError
 from neuralforest.network import ForestNetwork
 
+MOST_VALIDATION_ROWS = 250_000
+"""Out-of-bag rows that are used: no decision gets better by more, and to predict them takes as long as an epoch."""
+
 
 @dataclass(frozen=True, eq=False)
 class SubnetworkRows:

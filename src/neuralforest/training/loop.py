@@ -51,26 +51,13 @@ def train(
     if checkpoint is not None:
         checkpoint.open(network, data, settings, loss)
         checkpoint.load(state)
-    with trainer(network, data, settings, loss, n_jobs) as work:
-        if state.epoch == 0:
-            state.record_start(work.validation_losses(state))
-        while state.epoch < settings.max_epochs and not (state.stopped.all() or state.interrupted):
-            try:
-                started = time.perf_counter()
-                training = work.train_epoch(state)
-                state.record(training, work.validation_losses(state), time.perf_counter() - started)
-                if checkpoint is not None:
-                    checkpoint.save(state)
-                if callback is not None:
-                    state.interrupted = bool(callback(state.epoch, state.history(forest_losses)))
-            except KeyboardInterrupt:
-                warnings.warn(
-                    f"training was interrupted after epoch {state.epoch} of {settings.max_epochs}; the best state so "
-                    "far is kept",
-                    ConvergenceWarning,
-                    stacklevel=5,
-                )
-                state.interrupted = True
+
+    def after_epoch() -> bool | None:
+        if checkpoint is not None:
+            checkpoint.save(state)
+        return None if callback is None else callback(state.epoch, state.history(forest_losses))
+
+    advance(network, data, settings, loss, state, settings.max_epochs, n_jobs=n_jobs, after_epoch=after_epoch)
     diverged = state.diverged | state.lost
     if diverged.any():
         warnings.warn(
@@ -83,3 +70,35 @@ def train(
         state.keep_last()
     best = state.best, state.best_loss, state.best_of_half, state.best_loss_of_half
     return TrainingResult(*best, state.history(forest_losses), state.interrupted)
+
+
+def advance(
+    network: ForestNetwork,
+    data: TrainingData,
+    settings: Settings,
+    loss: Loss,
+    state: State,  # changed in place
+    last_epoch: int,
+    *,
+    n_jobs: int | None = None,
+    after_epoch: Callable[[], bool | None] | None = None,  # interrupts training when it returns True
+) -> None:
+    """Continue training up to an epoch, or to where all subnetworks have stopped."""
+    with trainer(network, data, settings, loss, n_jobs) as work:
+        if state.epoch == 0:
+            state.record_start(work.validation_losses(state))
+        while state.epoch < last_epoch and not (state.stopped.all() or state.interrupted):
+            try:
+                started = time.perf_counter()
+                training = work.train_epoch(state)
+                state.record(training, work.validation_losses(state), time.perf_counter() - started)
+                if after_epoch is not None:
+                    state.interrupted = bool(after_epoch())
+            except KeyboardInterrupt:
+                warnings.warn(
+                    f"training was interrupted after epoch {state.epoch} of {settings.max_epochs}; the best state so "
+                    "far is kept",
+                    ConvergenceWarning,
+                    stacklevel=6,
+                )
+                state.interrupted = True

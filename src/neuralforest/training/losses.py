@@ -27,7 +27,8 @@ class Loss:
             value = np.average(np.mean((prediction - target)[counts] ** 2, axis=1), weights=weight[counts])
         else:
             rows, targets = (np.ascontiguousarray(array.T, dtype=np.float64) for array in (prediction, target))
-            value = kernels.mean_loss(self.code, self.parameter, rows, targets, np.asarray(weight, np.float64))
+            weight = np.ascontiguousarray(weight, np.float64)  # for other layouts, the kernel would be compiled anew
+            value = kernels.mean_loss(self.code, self.parameter, rows, targets, weight)
         return float(value) if np.isfinite(value) else np.inf
 
 
@@ -43,8 +44,8 @@ def resolve_loss(name: str, parameter: float | None, ensemble: TreeEnsemble) -> 
     name : "auto", "squared_error", "huber", "quantile" or "log_loss"
         "auto" is "squared_error" for regression and "log_loss" for classification.
     parameter : float, optional
-        Where the Huber loss becomes linear, in units of the target's spread (default 1.35); which quantile (default
-        0.5).
+        Where the Huber loss becomes linear, in units of the target's spread (default 1.35); which quantile, between 0
+        and 1, without a default.
     """
     if name == "auto":
         name = "squared_error" if ensemble.classes is None else "log_loss"
@@ -64,9 +65,9 @@ def resolve_loss(name: str, parameter: float | None, ensemble: TreeEnsemble) -> 
         )
     if name == "squared_error":
         return Loss(name, _REGRESSION[name])
-    if parameter is None:
-        parameter = {"huber": 1.35, "quantile": 0.5}[name]
-    if (name == "huber" and parameter <= 0) or (name == "quantile" and not 0 < parameter < 1):
+    if parameter is None and name == "huber":
+        parameter = 1.35
+    if parameter is None or not 0 < parameter < (1 if name == "quantile" else np.inf):
         raise InvalidParameterError(
             f"loss_parameter must be positive for 'huber', in (0, 1) for 'quantile', got {parameter}"
         )

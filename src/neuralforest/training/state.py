@@ -9,23 +9,24 @@ from neuralforest._kernels.network.arguments import Weights
 from neuralforest.network import ForestNetwork
 from neuralforest.training.history import History
 from neuralforest.training.settings import Settings
-
-_EARLIEST = 0.4  # of all epochs: before, the learning rate is high, and losses may still fall with it
-_LARGE_RATIO = 1.3  # times the best loss: later epochs were better by 0.01% then, in the mean of 73 sets
-_RECENT = 0.1  # of all epochs
+from neuralforest.training.stopping import ends_after
 
 
 class State:
     """Parameters, the optimiser's moments, the best parameters so far, and the losses on record.
 
-    Arrays are changed in place. `by_halves` keeps what is best on each half of the validation rows, too.
+    Arrays are changed in place. `by_halves` keeps what is best on each half of the validation rows, too. Without
+    `ends_together`, the schedule does not end training early: the caller decides that, by `stopping`.
     """
 
-    def __init__(self, network: ForestNetwork, settings: Settings, by_halves: bool = False) -> None:
+    def __init__(
+        self, network: ForestNetwork, settings: Settings, by_halves: bool = False, ends_together: bool = True
+    ) -> None:
         assert network.soft is not None
         start, n, epochs = network.soft.parameters, network.n_subnetworks, settings.max_epochs
         halves = 2 if by_halves else 0
         self.settings, self.epoch, self.interrupted = settings, 0, False
+        self.ends_together = ends_together
         self.parameters = start.copy()
         self.first_moment = np.zeros_like(start)
         self.second_moment = np.zeros_like(start)
@@ -80,28 +81,9 @@ class State:
         self.stopped |= broken
         if self.settings.n_iter_no_change:
             self.stopped |= self.epoch - self.best_epoch >= self.settings.n_iter_no_change
-        if self.epoch in self.settings.cycle_ends[2:]:
-            self.stopped |= not self._last_two_cycles_helped()
-        if self.settings.schedule == "one_cycle" and self.epoch >= _EARLIEST * self.settings.max_epochs:
-            self.stopped |= self._overfits()
-
-    def _last_two_cycles_helped(self) -> bool:
-        """Return whether the best epochs of the two cycles that end here are better, in the mean, than all before."""
-        ends = self.settings.cycle_ends
-        begin = ends[ends.index(self.epoch) - 2]
-        losses = self.validation_loss[: self.epoch + 1, ~self.stopped]
-        return bool(losses[begin + 1 :].min(axis=0).sum() < losses[: begin + 1].min(axis=0).sum())
-
-    def _overfits(self) -> bool:
-        """Return whether the training loss has stayed below the best validation loss while the validation loss rose.
-
-        In the mean over subnetworks. Steps that are too large raise both losses, which fall with the learning rate.
-        """
-        recent = max(2, int(_RECENT * self.settings.max_epochs))
-        training = self.training_loss[: self.epoch, ~self.stopped].sum(axis=1)[-recent:]
-        validation = self.validation_loss[: self.epoch + 1, ~self.stopped].sum(axis=1)
-        best = validation.min()
-        return bool(validation[-recent:].min() > _LARGE_RATIO * best and training.max() < best)
+        if self.ends_together:
+            losses = self.training_loss, self.validation_loss
+            self.stopped |= ends_after(self.settings, self.epoch, *losses, self.stopped)
 
     def _keep(
         self,
