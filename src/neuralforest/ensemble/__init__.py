@@ -3,7 +3,7 @@
 from neuralforest.ensemble._ensemble import TreeEnsemble, offsets
 from neuralforest.ensemble._kinds import Aggregation, CompareDtype, Link
 from neuralforest.ensemble._nodes import FlatTrees, TreeNodes
-from neuralforest.ensemble._ordering import CategoryOrder, concatenated
+from neuralforest.ensemble._ordering import CategoryOrder, concatenated, widened
 from neuralforest.ensemble._splits import rounded_down
 
 __all__ = [
@@ -17,4 +17,5 @@ __all__ = [
     "concatenated",
     "offsets",
     "rounded_down",
+    "widened",
 ]

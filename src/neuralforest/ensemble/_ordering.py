@@ -79,3 +79,9 @@ def concatenated(ensembles: Sequence[TreeEnsemble]) -> TreeEnsemble:
     for name in ("first_split", "first_leaf", "first_category"):
         fields[name] = offsets(np.concatenate([np.diff(getattr(e, name)) for e in ensembles]))
     return replace(ensembles[0], **fields, groups=None)  # type: ignore[arg-type]
+
+
+def widened(e: TreeEnsemble, features: NDArray[np.int64], n_features: int) -> TreeEnsemble:
+    """Return trees that were grown on some features of a table, given their numbers, as trees of the whole table."""
+    names = {"missing_range": None, "categories": None, "feature_names": None}  # of fewer features
+    return replace(e, feature=features[e.feature], n_features=n_features, **names)  # type: ignore[arg-type]

@@ -5,26 +5,25 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy.special
 from numpy.typing import ArrayLike, NDArray
 
 from neuralforest._kernels.network.arguments import SOFTMAX, Structure
-from neuralforest._kernels.trees import traverse
-from neuralforest._kernels.trees.bitvectors import BitTrees, SymmetricTrees
 from neuralforest.ensemble import TreeEnsemble
 from neuralforest.exceptions import InvalidParameterError
 from neuralforest.network.columns import InputColumns
-from neuralforest.network.evaluation import node_records, raw_predictions, small_trees
+from neuralforest.network.evaluation import Selection, probabilities, raw_predictions
+from neuralforest.network.hard_trees import HardTrees
+from neuralforest.network.hardening import hardened
 from neuralforest.network.importance import own_importances
 from neuralforest.network.inputs import validated_rows
 from neuralforest.network.layers import Layers, subnetwork_layers, tree_layers
 from neuralforest.network.layout import ParameterLayout
 from neuralforest.network.softening import FAR, Softening, softened
-from neuralforest.network.stacking import StackedModel, check_base_models
+from neuralforest.network.stacking import StackedModel, check_base_models, stackable
 from neuralforest.network.structure import Connectivity, build_structure, count_parameters
 from neuralforest.network.subnetworks import Subnetworks, Training, one_per_tree
 
-_DERIVED = ("structure", "columns", "layout", "subnetworks", "nodes", "small_trees")  # from trees and partition
+_DERIVED = ("structure", "columns", "layout", "subnetworks", "hard_trees")  # from trees and partition
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -163,14 +162,19 @@ class ForestNetwork:
         return {"network": self.network_weight} | {each.name: each.weight for each in self.base_models}
 
     @cached_property
-    def nodes(self) -> tuple[NDArray[np.void], traverse.CategoryLists | None]:
-        """The splits, and their categories, as the traversal of trees takes them."""
-        return node_records(self.ensemble)
+    def all_subnetworks(self) -> Selection:
+        """What the evaluation of all subnetworks needs besides the rows."""
+        return Selection.of(self, np.arange(self.n_subnetworks))
 
     @cached_property
-    def small_trees(self) -> BitTrees | SymmetricTrees | None:
-        """The splits as the evaluation of small trees takes them."""
-        return small_trees(self.ensemble)
+    def buffers(self) -> list[Any]:
+        """Buffers of the evaluation that are not in use."""
+        return []
+
+    @cached_property
+    def hard_trees(self) -> HardTrees:
+        """The trees, as the kernels that evaluate them take them."""
+        return HardTrees(self.ensemble)
 
     def soften(
         self,
@@ -223,6 +227,10 @@ class ForestNetwork:
         soft = softened(self.ensemble, contrast, units, training, connectivity, first_tree, fold_contrast)
         return replace(self, soft=soft)
 
+    def harden(self) -> TreeEnsemble:
+        """Return the network as trees, with the thresholds and values that it was trained to; see `hardened`."""
+        return hardened(self)
+
     def with_parameters(self, parameters: NDArray[np.float32], hard: NDArray[np.bool_]) -> "ForestNetwork":
         """Return a soft network with other parameters and other subnetworks evaluated as trees."""
         return self._replaced(soft=replace(self._softening, parameters=parameters, hard=hard))
@@ -264,10 +272,7 @@ class ForestNetwork:
 
     def apply_checked(self, X: NDArray[np.floating]) -> NDArray[np.int32]:
         """Return what `apply` does, for rows of `check_X`."""
-        leaves = np.empty((len(X), self.ensemble.n_trees), np.int32)
-        e = self.ensemble
-        traverse.leaves_of_rows(*self.nodes, e.first_split, e.first_leaf, X, leaves)
-        return leaves
+        return self.hard_trees.leaves(X)
 
     def output(self, X: ArrayLike, n_jobs: int | None = None) -> NDArray[np.float64]:
         """Return the raw predictions, before the link, of the network stacked with its base models, (rows, outputs)."""
@@ -275,16 +280,17 @@ class ForestNetwork:
 
     def stacked_output(self, X: NDArray[np.floating], n_jobs: int | None = None) -> NDArray[np.float64]:
         """Return what `output` does, for rows of `check_X`."""
-        out = raw_predictions(self, X, np.arange(self.n_subnetworks), n_jobs)
-        if self.base_models:
-            out = self.network_weight * out
+        out = np.zeros((len(X), self.n_outputs))
+        if self.network_weight > 0:
+            out += self.network_weight * raw_predictions(self, X, self.all_subnetworks, n_jobs)
         for each in self.base_models:
-            out += each.weight * each.model.prediction(X, n_jobs)
+            if each.weight > 0:
+                out += each.weight * stackable(each.model, self.link, X, n_jobs)
         return out
 
     def subnetwork_output(self, subnetwork: int, X: NDArray[np.floating]) -> NDArray[np.float64]:
         """Return the raw predictions of one subnetwork, (rows, outputs); X as the trees compare it."""
-        return raw_predictions(self, X, np.array([subnetwork]))
+        return raw_predictions(self, X, Selection.of(self, np.array([subnetwork])))
 
     def scaled(self, X: NDArray[np.floating]) -> NDArray[np.float32]:
         """Return X as the first layer of a soft network takes it."""
@@ -332,13 +338,7 @@ class ForestNetwork:
     def prediction(self, X: NDArray[np.floating], n_jobs: int | None = None) -> NDArray[np.float64]:
         """Return predictions of a regression or probabilities, (rows, columns), for rows of `check_X`."""
         out = self.stacked_output(X, n_jobs)
-        if self.classes is None or self.ensemble.link == "identity":
-            return out
-        if self.ensemble.link == "softmax":
-            return np.asarray(scipy.special.softmax(out, axis=1))
-        inverse = scipy.special.expit if self.ensemble.link == "logit" else scipy.special.ndtr
-        second = inverse(out[:, 0])
-        return np.column_stack([1 - second, second])
+        return out if self.classes is None else probabilities(self.ensemble.link, out)
 
     def importances(self) -> NDArray[np.float64]:
         """Return the importances of the features in the network alone; see `feature_importances`."""

@@ -1,11 +1,13 @@
 """Stacking: base models whose predictions are blended with those of a network by fixed weights. They are not trained.
 
+Predictions and probabilities are blended; where the network has a link, the scores before it, of models of that link.
+
 The protocol `BaseModel` is all that a network, the selection of stacking weights and the importances ask of a base
 model. Files and exports have a table from the type of a base model to how it is written.
 """
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,6 +51,14 @@ class StackedModel:
     is_fallback: bool = False
 
 
+def stackable(model: BaseModel, link: str, X: NDArray[np.floating], n_jobs: int | None = None) -> NDArray[np.float64]:
+    """Return what a model adds to a stack with a network of this link: scores, or predictions where it has none."""
+    if link == "identity":
+        return model.prediction(X, n_jobs)
+    scores: NDArray[np.float64] = cast(Any, model).stacked_output(X, n_jobs)  # a network: it has the same link
+    return scores
+
+
 def check_base_models(e: TreeEnsemble, models: tuple[StackedModel, ...]) -> None:
     """Refuse base models that cannot be stacked with a network of these trees."""
     weights = [each.weight for each in models]
@@ -59,10 +69,13 @@ def check_base_models(e: TreeEnsemble, models: tuple[StackedModel, ...]) -> None
 
 
 def _check_model(e: TreeEnsemble, model: BaseModel) -> None:
-    if e.link != "identity":
+    if e.link != "identity" and (e.link, e.n_outputs) != (model.link, model.n_outputs):
         raise InvalidParameterError(
-            f"stacking needs a network that predicts the target or probabilities itself, got the link {e.link!r}"
+            f"a network with the link {e.link!r} is stacked before the link, with models of the same link and as many "
+            f"outputs, {e.n_outputs}; got the link {model.link!r} and {model.n_outputs} outputs"
         )
+    if e.link == "probit" and e.n_groups > 1:
+        raise InvalidParameterError("a network that averages probabilities of several draws cannot be stacked")
     labels = [None if each is None else each.tolist() for each in (e.classes, model.classes)]
     shapes = [(part.n_features, None if e.classes is not None else part.n_outputs) for part in (e, model)]
     if labels[0] != labels[1] or shapes[0] != shapes[1]:
@@ -70,8 +83,8 @@ def _check_model(e: TreeEnsemble, model: BaseModel) -> None:
             "a base model must have the features, the classes and, in regression, the outputs of the network, "
             f"{shapes[0]} and {labels[0]}, got {shapes[1]} and {labels[1]}"
         )
-    if model.classes is None and model.link != "identity":
-        raise InvalidParameterError(f"a base model must predict the target itself, got the link {model.link!r}")
+    if model.classes is None and model.link != e.link:
+        raise InvalidParameterError(f"a base model must have the link of the network, {e.link!r}, got {model.link!r}")
     if model.compare_dtype not in (None, e.compare_dtype):
         raise InvalidParameterError(
             f"a base model must compare in the dtype of the network, {e.compare_dtype}, got {model.compare_dtype}"
