@@ -143,13 +143,3 @@ def test_held_out_rows_count_by_their_weights():
         weights.append(model.stacking_weights_)
     assert len(weights[0]) > 1
     assert weights[0] == pytest.approx(weights[1])
-
-
-def test_continuing_with_other_rows_does_not_use_predictions_for_the_first():
-    (X, y), (X2, y2) = linear_target(300), linear_target(300, seed=1)
-    options = {"max_epochs": 2, "random_state": 0, "warm_start": True, "validation": "fraction"}
-    model = nf.NeuralForestRegressor(**options).fit(X, y)
-    assert model.network_.base_models
-    model.fit(X2, y2)
-    alone = nf.NeuralForestRegressor(**options, stacking=None)
-    assert model.validation_loss_ == pytest.approx(alone.fit(X, y).fit(X2, y2).validation_loss_)

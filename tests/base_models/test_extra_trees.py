@@ -141,3 +141,22 @@ def test_trees_of_many_rows_are_grown_on_different_samples(monkeypatch):
 def test_few_training_rows_have_no_extra_trees(n):
     X, y = rows(n=n + 20)
     assert stages(X, y, n_held_out=20) == []
+
+
+@pytest.mark.parametrize(("n_rows", "fraction"), [(20, 0.8), (500, 0.8), (501, 0.9), (10_000, 0.9)])
+def test_few_rows_leave_a_fifth_of_them_out(n_rows, fraction):
+    assert extra_trees.max_samples(n_rows) == fraction
+
+
+@pytest.mark.parametrize(("n_rows", "n_classes", "fraction"), [(2_000, 0, 0.9), (2_001, 0, 0.95), (2_001, 2, 0.9)])
+def test_of_many_rows_a_twentieth_evaluates_a_tree_of_a_regression(n_rows, n_classes, fraction, monkeypatch):
+    class Drawn(Exception):
+        pass
+
+    def draw(rows, fraction, *_):
+        raise Drawn(fraction)
+
+    monkeypatch.setattr(extra_trees, "_samples", draw)
+    with pytest.raises(Drawn) as error:
+        stages(*rows(n_classes, n_rows), n_classes)
+    assert error.value.args == (fraction,)

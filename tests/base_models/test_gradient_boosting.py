@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from sklearn.metrics import log_loss
 
 from neuralforest._kernels.trees import boosting, histogram
 from neuralforest.base_models import cross_fitting
@@ -41,7 +42,7 @@ def boosted(folds, n_classes, n_rounds, portions=None, left_out=None, **changes)
     binned, target = gradient_boosting._Binned.of(folds, None), gradient_boosting._Target.of(n_classes > 0, folds)
     left_out = (folds.left_out[0] if left_out is None else left_out).astype(np.uint32)
     training = np.setdiff1d(np.arange(len(target.y), dtype=np.uint32), left_out)
-    data = boosting.BinnedRows(binned.bins, binned.n_bins, target.y, training, left_out)
+    data = boosting.BinnedRows(binned.bins, binned.n_bins, target.y, np.ones(len(target.y)), training, left_out)
     plan = boosting.BoostingPlan(
         loss=target.loss,
         learning_rate=0.1,
@@ -203,8 +204,8 @@ def test_small_trees_generalise_better_to_additive_effects(few_boosting_rounds):
 def test_folds_of_many_rows_are_fitted_on_a_sample(monkeypatch):
     monkeypatch.setattr(cross_fitting, "MOST_ROWS", 50)
     folds = in_folds(*rows(), False)
-    assert [len(each) for each in folds.training] == [50] * 5
-    assert_array_equal(np.sort(np.concatenate(folds.left_out)), np.arange(300))
+    assert [len(each) for each in folds.training] == [50] * 2  # a half of the rows is enough for a model
+    assert [len(each) for each in folds.left_out] == [50] * 2
     for training, left_out in zip(folds.training, folds.left_out, strict=True):
         assert not np.isin(training, left_out).any()
 
@@ -214,7 +215,9 @@ def test_folds_of_many_rows_are_fitted_on_a_sample(monkeypatch):
 def test_bins_end_where_thresholds_split(numbers, copies):
     rng = np.random.default_rng(0)
     column = np.array([*numbers * (copies + 1), *(rng.normal(size=600) if copies == 3 else []), np.nan], np.float32)
-    folds = Folds(column[:, None], column, 0.0, 1.0, np.ones(len(column)), [], [np.arange(len(column))], np.arange(0))
+    folds = Folds(
+        column[:, None], column, 0.0, 1.0, np.ones(len(column)), False, [], [np.arange(len(column))], np.arange(0)
+    )
     bins, n_bins, edge = gradient_boosting._Binned.of(folds, None)
     assert bins[0, -1] == histogram.MISSING
     assert n_bins[0] <= histogram.MISSING
@@ -222,3 +225,38 @@ def test_bins_end_where_thresholds_split(numbers, copies):
         assert_array_equal(bins[0, :-1] <= place, column[:-1] <= edge[0, place].astype(np.float32))
     if len(np.unique(column[:-1])) <= histogram.MISSING:
         assert n_bins[0] == max(len(np.unique(column[:-1])), 1)
+
+
+@pytest.mark.parametrize("n_classes", [0, 2, 4])
+def test_the_model_of_all_rows_has_a_fifth_of_the_trees_and_predicts_as_well(n_classes, monkeypatch):
+    monkeypatch.setattr(gradient_boosting, "_MOST_TREES", 100)
+    X, y = rows(n_classes, 1_400)
+    task = base_model_task(X[:600], y[:600], n_classes > 0)
+    *_, last = gradient_boosting.gradient_boosting(task)
+    refitted = last.refit()
+    trees_a_round = 4 if n_classes == 4 else 1
+    n_rounds = last.model.ensemble.n_trees / 5 / trees_a_round
+    assert refitted.ensemble.n_trees == trees_a_round * round(1.1 * n_rounds)
+    if n_classes:
+        errors = [log_loss(y[600:], each.predict_proba(X[600:])) for each in (refitted, last.model)]
+    else:
+        errors = [np.mean((each.predict(X[600:]) - y[600:]) ** 2) for each in (refitted, last.model)]
+    assert errors[0] < 1.1 * errors[1]
+    of_tree = np.add.reduceat(refitted.ensemble.weight, refitted.ensemble.first_leaf[:-1])
+    assert abs(of_tree.mean() / 600 - 0.8) < 0.02  # subsamples of all rows, not of four fifths of them
+
+
+def test_on_few_rows_the_mean_over_the_folds_stays(monkeypatch):
+    monkeypatch.setattr(gradient_boosting, "_MOST_TREES", 20)
+    *_, last = gradient_boosting.gradient_boosting(base_model_task(*rows(n=499)))
+    assert last.refit is None
+
+
+def test_held_out_rows_evaluate_the_model_of_all_rows_itself(monkeypatch):
+    monkeypatch.setattr(gradient_boosting, "_MOST_TREES", 20)
+    X, y = rows(n=700)
+    *_, last = gradient_boosting.gradient_boosting(base_model_task(X, y, n_held_out=150))
+    assert last.refit is None
+    assert last.model.ensemble.n_trees <= 55  # of at most 50 rounds; five models would have more
+    assert_array_equal(last.predictions.row, np.arange(550, 700))
+    assert_allclose(last.predictions.prediction[:, 0], last.model.predict(X[550:]))

@@ -55,8 +55,8 @@ def check(e, X, mean):
 def test_draws_are_read_exactly(probit, seed):
     rng = np.random.default_rng([seed, probit])
     fitted = model(rng, probit)
-    e = reader.read_bart(fitted)
-    X = rows_of(e, rng, missing=False)
+    e = nf.convert(fitted).ensemble
+    X = rows_of(e, rng)
     draws = draws_of(fitted, X)
     assert e.n_groups == draws.shape[1]
     check(e, X, draws.mean(axis=1))

@@ -8,7 +8,9 @@ from neuralforest.network import LinearModel
 from neuralforest.selection.winsorized_mean import winsorized_mean
 
 
-def combination_forecast(X: NDArray[np.floating], y: NDArray[np.float64]) -> LinearModel:
+def combination_forecast(
+    X: NDArray[np.floating], y: NDArray[np.float64], weight: NDArray[np.float64] | None = None
+) -> LinearModel:
     """Return the mean of d univariate regressions, one per feature, and of the mean of the target.
 
     Where a signal is too weak to be detected, no selection of features or of a penalty beats chance. An average
@@ -21,6 +23,8 @@ def combination_forecast(X: NDArray[np.floating], y: NDArray[np.float64]) -> Lin
     X : array (rows, features)
         May hold NaN.
     y : float64 array (rows, outputs)
+    weight : float64 array (rows,), optional
+        Without it, all rows count equally.
 
     Examples
     --------
@@ -36,5 +40,7 @@ def combination_forecast(X: NDArray[np.floating], y: NDArray[np.float64]) -> Lin
         scaled = (X[:, feature].astype(np.float64) - center[feature]) / scale[feature]
         known = ~np.isnan(scaled)
         if known.any():
-            coef[feature] = unit * (scaled[known, None] * deviation[known]).mean(axis=0) / (X.shape[1] + 1)
-    return LinearModel(low, high, center, scale, coef, winsorized_mean(y))
+            products = scaled[known, None] * deviation[known]
+            mean = np.average(products, axis=0, weights=None if weight is None else weight[known])
+            coef[feature] = unit * mean / (X.shape[1] + 1)
+    return LinearModel(low, high, center, scale, coef, winsorized_mean(y, weight))

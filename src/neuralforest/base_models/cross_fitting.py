@@ -1,6 +1,7 @@
 """Cross-fitting: a base model is fitted on four fifths of the rows, five times, and predicts the fifth left out."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +13,7 @@ from neuralforest.ensemble import CategoryOrder
 from neuralforest.network import BaseModel
 from neuralforest.selection import Candidate, OutOfSamplePredictions
 from neuralforest.training import TrainingData
+from neuralforest.training.data import MOST_VALIDATION_ROWS
 
 N_FOLDS = 5
 _MOST_CLASSES = 20
@@ -33,6 +35,29 @@ class Task(NamedTuple):
     n_jobs: int | None
     n_categories: NDArray[np.int64]  # (features,): 0 for numbers; categories are codes 0, 1, ...
 
+    @property
+    def row_weight(self) -> NDArray[np.float64] | None:
+        """The weights of the rows; None where those of all training rows are equal."""
+        own = self.weight[self.training]
+        return None if (own == own[:1]).all() else self.weight
+
+    @property
+    def unit(self) -> NDArray[np.float64]:
+        """The unit of each output, in which errors are compared, (outputs,): the spread of a target."""
+        n_outputs = self.data.y.shape[1]
+        return np.ones(n_outputs) if self.classifier else center_and_spread(self.data.y[self.training])[1]
+
+    def restrict(self, features: NDArray[np.int64]) -> "Task":
+        """Return the task of some features."""
+        X = np.ascontiguousarray(self.data.X[:, features])
+        return self._replace(data=replace(self.data, X=X), n_categories=self.n_categories[features])
+
+    def evaluated(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return those of the rows left out that the network is evaluated on, too, where rows are many."""
+        if len(self.training) <= MOST_VALIDATION_ROWS or len(self.held_out):
+            return rows
+        return rows[np.isin(rows, self.data.validation.row)]
+
     def ordering_target(self) -> NDArray[np.float64]:
         """Return what categories are ordered by, (rows,): the target, or the most frequent class."""
         if not self.classifier:
@@ -44,7 +69,8 @@ class Task(NamedTuple):
         """Return the order of the categories among some rows; None where there are only numbers."""
         if not self.n_categories.any():
             return None
-        return CategoryOrder.of(self.data.X[rows], self.ordering_target()[rows], self.n_categories)
+        weight = None if self.row_weight is None else self.row_weight[rows]
+        return CategoryOrder.of(self.data.X[rows], self.ordering_target()[rows], self.n_categories, weight)
 
     def standardized(self) -> tuple[NDArray[np.float64], float, float]:
         """Return the target of a regression in units of its spread, (rows,), its centre and its spread."""
@@ -57,13 +83,14 @@ Stages = Iterator[Candidate]
 
 
 class Folds(NamedTuple):
-    """Training rows in five folds. The mean of the five models is the base model."""
+    """Training rows in five folds, or in two where a half is as much as a model is fitted on."""
 
     X: NDArray[np.floating]  # (rows, features), of all rows of the fit
     y: NDArray[Any]  # (rows,): labels, or numbers in units of their spread
     center: float  # of the numbers
     scale: float
     weight: NDArray[np.float64]  # (rows,)
+    is_weighted: bool  # whether weights of training rows differ
     training: list[NDArray[np.int64]]
     left_out: list[NDArray[np.int64]]
     held_out: NDArray[np.int64]  # validation rows outside of all folds; empty where the folds left out are used
@@ -72,12 +99,16 @@ class Folds(NamedTuple):
     def of(cls, task: Task) -> "Folds":
         rows, labels = task.training, task.target
         kind = StratifiedKFold if task.classifier else KFold
-        parts = kind(N_FOLDS, shuffle=True, random_state=task.seed).split(rows, labels[rows])
+        n_folds = N_FOLDS if len(rows) < 2 * MOST_ROWS else 2
+        parts = kind(n_folds, shuffle=True, random_state=task.seed).split(rows, labels[rows])
         random = np.random.RandomState(task.seed)
-        folds = [(random.permutation(rows[most])[:MOST_ROWS], rows[rest]) for most, rest in parts]
+        folds = [(random.permutation(rows[most])[:MOST_ROWS], task.evaluated(rows[rest])) for most, rest in parts]
         training, left_out = ([fold[i] for fold in folds] for i in (0, 1))
+        left_out = [each if len(each) <= MOST_ROWS else random.permutation(each)[:MOST_ROWS] for each in left_out]
         y, center, scale = (labels, 0.0, 1.0) if task.classifier else task.standardized()
-        return cls(task.data.X, y, center, scale, task.weight, training, left_out, task.held_out)
+        return cls(
+            task.data.X, y, center, scale, task.weight, task.row_weight is not None, training, left_out, task.held_out
+        )
 
     @staticmethod
     def possible(task: Task) -> bool:
@@ -86,7 +117,14 @@ class Folds(NamedTuple):
         counts = np.unique(target, return_counts=True)[1] if task.classifier else np.array([len(target)])
         return bool(counts.min() >= 2 * N_FOLDS and len(counts) <= _MOST_CLASSES)
 
-    def candidate(self, name: str, models: Sequence[BaseModel], mean: BaseModel, is_complete: bool = True) -> Candidate:
+    def candidate(
+        self,
+        name: str,
+        models: Sequence[BaseModel],
+        mean: BaseModel,
+        is_complete: bool = True,
+        refit: Callable[[], BaseModel] | None = None,
+    ) -> Candidate:
         """Return the mean of the models, with the predictions of each for the rows that it was not fitted on."""
         parts = self.left_out
         if len(self.held_out):
@@ -96,4 +134,4 @@ class Folds(NamedTuple):
         order = np.argsort(rows)
         weight, no_excess = self.weight[rows[order]], np.zeros_like(prediction)
         predictions = OutOfSamplePredictions(rows[order], prediction[order], weight, no_excess)
-        return Candidate(name, mean, predictions, is_complete)
+        return Candidate(name, mean, predictions, is_complete, refit)

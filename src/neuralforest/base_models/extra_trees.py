@@ -1,5 +1,6 @@
 """Extra trees: random thresholds, fully grown, each evaluated on rows that it was not grown on."""
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -11,12 +12,14 @@ from neuralforest import _parallel
 from neuralforest._kernels.trees import extra_tree
 from neuralforest.base_models.cross_fitting import MOST_ROWS, Stages, Task
 from neuralforest.ensemble import CategoryOrder, FlatTrees, TreeEnsemble, concatenated, offsets
+from neuralforest.exceptions import CostWarning
 from neuralforest.network import ForestNetwork
 from neuralforest.selection import Candidate, validation_predictions
 from neuralforest.training import SubnetworkRows, TrainingData
 
 _MANY_ROWS = 2_000  # of which a twentieth is enough to evaluate a tree; log loss needs more trees per row
 _FIRST_TREES = 10  # of the first stage
+_MOST_NUMBERS = 50_000_000  # in the leaves of all trees, with a number for each class
 _FEWEST_ROWS = 10  # of which a part can be left out
 
 
@@ -33,6 +36,14 @@ def extra_trees(task: Task) -> Stages:
     target, x = _Target.of(task), np.ascontiguousarray(task.data.X.T)
     max_features = max(1, int(np.sqrt(len(x)))) if task.classifier else len(x)
     n_trees = int(np.clip(400_000 / n_rows, 50, 200))
+    if task.classifier and n_trees * min(len(rows), MOST_ROWS) * task.data.y.shape[1] > _MOST_NUMBERS:
+        warnings.warn(
+            f"{n_trees} extra trees with probabilities of {task.data.y.shape[1]} classes in every leaf would take more "
+            f"than {8 * _MOST_NUMBERS // 10**6} MB: they are not stacked with the network",
+            CostWarning,
+            stacklevel=2,
+        )
+        return
     fraction = 0.95 if n_rows > _MANY_ROWS and not task.classifier else max_samples(n_rows)
     samples = list(_samples(rows, fraction, n_trees, task.seed))
     trees: list[FlatTrees | None] = [None] * n_trees
@@ -88,13 +99,15 @@ def _validation(left_out: list[NDArray[np.int64]], task: Task) -> SubnetworkRows
     """Return the rows that evaluate each tree: those that it was not grown on, or those that were held out."""
     if len(task.held_out):
         return SubnetworkRows.shared(task.held_out, task.weight[task.held_out], len(left_out))
-    return SubnetworkRows.own(left_out, [task.weight[rows] for rows in left_out])
+    parts = [task.evaluated(rows) for rows in left_out]
+    return SubnetworkRows.own(parts, [task.weight[rows] for rows in parts])
 
 
 class _Target(NamedTuple):
     """What trees are grown for."""
 
-    value: NDArray[np.float64]  # (rows,): numbers in units of their spread, or 1
+    value: NDArray[np.float64]  # (rows,): numbers in units of their spread, or 1; times the weight
+    weight: NDArray[np.float64] | None  # (rows,); None where all are equal
     column: NDArray[np.int64] | None  # (rows,): the place of a row's class; None for regression
     center: float  # of the numbers
     scale: float
@@ -104,16 +117,19 @@ class _Target(NamedTuple):
     def of(cls, task: Task) -> "_Target":
         if task.classifier:
             classes = np.unique(task.target[task.training])
-            return cls(np.ones(len(task.target)), np.searchsorted(classes, task.target), 0.0, 1.0, classes)
+            value = np.ones(len(task.target)) if task.row_weight is None else task.row_weight
+            return cls(value, task.row_weight, np.searchsorted(classes, task.target), 0.0, 1.0, classes)
         y, center, scale = task.standardized()
-        return cls(y, None, center, scale, None)
+        return cls(y if task.row_weight is None else y * task.row_weight, task.row_weight, None, center, scale, None)
 
 
 def _tree(x: NDArray[np.floating], target: _Target, rows: NDArray[np.int64], max_features: int, seed: int) -> FlatTrees:
     """Grow one tree."""
     n, n_outputs = len(rows), 1 if target.classes is None else len(target.classes)
     room = FlatTrees.room_for(n, n, n_outputs)
-    n_splits = extra_tree.grow(x, target.value, target.column, rows.astype(np.uint32), max_features, seed, room)
+    n_splits = extra_tree.grow(
+        x, target.value, target.weight, target.column, rows.astype(np.uint32), max_features, seed, room
+    )
     return room.filled(n_splits, n_splits + 1)
 
 

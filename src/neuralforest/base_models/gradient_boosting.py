@@ -1,4 +1,8 @@
-"""Gradient boosting, cross-fitted: one model per fold, with the number of rounds that is best on the folds left out."""
+"""Gradient boosting, cross-fitted: one model per fold, with the number of rounds that is best on the folds left out.
+
+The base model is fitted once more, on all rows. In the mean over the data sets of the benchmark it is as accurate as
+the mean of the five, and predicts five times as fast.
+"""
 
 from dataclasses import replace
 from functools import partial
@@ -9,7 +13,7 @@ from numpy.typing import NDArray
 
 from neuralforest import _parallel
 from neuralforest._kernels.trees import boosting, histogram
-from neuralforest.base_models.cross_fitting import Folds, Stages, Task
+from neuralforest.base_models.cross_fitting import MOST_ROWS, Folds, Stages, Task
 from neuralforest.ensemble import CategoryOrder, Link, TreeEnsemble, concatenated, offsets
 from neuralforest.network import ForestNetwork
 from neuralforest.selection import Candidate
@@ -18,6 +22,8 @@ _ROUNDS = 100  # between two checks of whether more of them help
 _MOST_TREES = 1000  # per fold, and per class for two or three classes; fewer for more classes
 _FEWEST_ROUNDS = 50  # for any number of classes
 _FEW_ROWS = 2_000  # on which small trees, with interactions of at most two features, may generalise better
+_ENOUGH_ROWS = 500  # for one model of all rows; of fewer, the mean over the folds has a smaller variance
+_MORE_ROUNDS = 1.1  # than are best on four fifths of the rows, for all of them
 _LINKS: dict[int, Link] = {boosting.SQUARED: "identity", boosting.LOGISTIC: "logit", boosting.SOFTMAX: "softmax"}
 
 
@@ -36,10 +42,7 @@ def shallow_gradient_boosting(task: Task) -> Stages:
 def _boosted(task: Task, name: str, max_leaves: int, learning_rate: float, first_rounds: int) -> Stages:
     """Boost one model per fold; the first stage has rounds enough to have an effect."""
     folds = Folds.of(task)
-    target, orders = _Target.of(task.classifier, folds), [task.order(training) for training in folds.training]
-    has_categories = orders[0] is not None  # and every fold then has bins of its own
-    binned = [_Binned.of(folds, order) for order in (orders if has_categories else orders[:1])]
-    binned = binned if has_categories else binned * len(orders)
+    target = _Target.of(task.classifier, folds)
     most = max(_FEWEST_ROUNDS, _MOST_TREES // max(1, len(target.initial_score) // 2))
     plan = boosting.BoostingPlan(
         loss=target.loss,
@@ -50,30 +53,49 @@ def _boosted(task: Task, name: str, max_leaves: int, learning_rate: float, first
         l2_regularization=1.0,
         seed=task.seed,
     )
-    rows = [
-        boosting.BinnedRows(own.bins, own.n_bins, target.y, training.astype(np.uint32), left_out.astype(np.uint32))
-        for own, training, left_out in zip(binned, folds.training, folds.left_out, strict=True)
-    ]
-    models = [_no_trees(target.initial_score, len(target.y), most, max_leaves) for _ in rows]
+    boosters = _boosters(task, folds, target, plan, most, max_leaves)
 
     def stage(n_rounds: int, is_complete: bool) -> Candidate:
-        ensembles = [_ensemble(*each, n_rounds, target, folds) for each in zip(models, binned, strict=True)]
-        ensembles = [e if order is None else order.sets_of(e) for e, order in zip(ensembles, orders, strict=True)]
-        networks = [ForestNetwork(each) for each in ensembles]
-        return folds.candidate(name, networks, ForestNetwork(_mean_of(ensembles)), is_complete)
-
-    def boost(first: int, last: int, fold: tuple[boosting.BinnedRows, boosting.BoostedTrees]) -> None:
-        boosting.boost(fold[0], plan, fold[1], first, last)
+        ensembles = [each.ensemble(n_rounds) for each in boosters]
+        mean, refit = ForestNetwork(_mean_of(ensembles)), None
+        if is_complete and len(task.training) >= _ENOUGH_ROWS:
+            refit = partial(_refitted, task, folds, target, plan, round(n_rounds * _MORE_ROUNDS), max_leaves)
+            mean, refit = (refit(), None) if len(task.held_out) else (mean, refit)
+        return folds.candidate(name, [ForestNetwork(each) for each in ensembles], mean, is_complete, refit)
 
     best, done = 0, 0
-    with _parallel.team(min(_parallel.effective_n_jobs(task.n_jobs), len(models))) as run:
+    with _parallel.team(min(_parallel.effective_n_jobs(task.n_jobs), len(boosters))) as run:
         while done < most and best >= done - _ROUNDS:
             last = min(done + _ROUNDS, most)
-            run(partial(boost, done, last), list(zip(rows, models, strict=True)))
-            best, done = int(np.sum([model.error[:last] for model in models], axis=0).argmin()), last
+            run(lambda each, first=done, last=last: each.boost(first, last), boosters)  # type: ignore[misc]
+            best, done = int(np.sum([each.trees.error[:last] for each in boosters], axis=0).argmin()), last
             if done == first_rounds < most:
                 yield stage(best + 1, is_complete=False)
     yield stage(best + 1, is_complete=True)
+
+
+def _boosters(
+    task: Task, folds: Folds, target: "_Target", plan: boosting.BoostingPlan, n_rounds: int, max_leaves: int
+) -> "list[_Booster]":
+    """Return one model per fold, without trees yet."""
+    orders = [task.order(training) for training in folds.training]
+    has_categories = orders[0] is not None  # and every fold then has bins of its own
+    binned = [_Binned.of(folds, order) for order in (orders if has_categories else orders[:1])]
+    binned = binned if has_categories else binned * len(orders)
+    parts = zip(binned, orders, folds.training, folds.left_out, strict=True)
+    return [_Booster.of(folds, target, plan, n_rounds, max_leaves, *each) for each in parts]
+
+
+def _refitted(
+    task: Task, folds: Folds, target: "_Target", plan: boosting.BoostingPlan, n_rounds: int, max_leaves: int
+) -> ForestNetwork:
+    """Return one model of all rows: as accurate as the mean over the folds, with a fifth of the trees."""
+    rows = np.random.RandomState(task.seed).permutation(task.training)[:MOST_ROWS]
+    order = task.order(rows)
+    binned = _Binned.of(folds, order)
+    booster = _Booster.of(folds, target, plan, n_rounds, max_leaves, binned, order, np.sort(rows), rows[:0])
+    booster.boost(0, n_rounds)
+    return ForestNetwork(booster.ensemble(n_rounds))
 
 
 class _Binned(NamedTuple):
@@ -120,13 +142,53 @@ class _Target(NamedTuple):
     def of(cls, classifier: bool, folds: Folds) -> "_Target":
         rows = np.concatenate(folds.left_out)
         if not classifier:
-            return cls(boosting.SQUARED, folds.y, np.zeros(1), None)  # these numbers have mean 0
-        classes, counts = np.unique(folds.y[rows], return_counts=True)
+            mean = np.average(folds.y[rows], weights=folds.weight[rows]) if folds.is_weighted else 0.0
+            return cls(boosting.SQUARED, folds.y, np.array([mean]), None)  # these numbers have mean 0 without weights
+        classes = np.unique(folds.y[rows])
         y = np.searchsorted(classes, folds.y).astype(np.float64)
-        logarithm = np.log(counts / len(rows))
+        counts = np.bincount(y[rows].astype(np.int64), folds.weight[rows] if folds.is_weighted else None)
+        logarithm = np.log(counts / counts.sum())
         if len(classes) == 2:
             return cls(boosting.LOGISTIC, y, logarithm[1:] - logarithm[:1], classes)
         return cls(boosting.SOFTMAX, y, logarithm, classes)
+
+
+class _Booster(NamedTuple):
+    """A model of some rows, with room for trees."""
+
+    folds: Folds
+    target: _Target
+    plan: boosting.BoostingPlan
+    binned: _Binned
+    order: CategoryOrder | None
+    rows: boosting.BinnedRows
+    trees: boosting.BoostedTrees
+
+    @classmethod
+    def of(
+        cls,
+        folds: Folds,
+        target: _Target,
+        plan: boosting.BoostingPlan,
+        n_rounds: int,
+        max_leaves: int,
+        binned: _Binned,
+        order: CategoryOrder | None,
+        training: NDArray[np.int64],
+        left_out: NDArray[np.int64],
+    ) -> "_Booster":
+        weight = folds.weight if folds.is_weighted else np.ones(len(target.y))
+        parts = training.astype(np.uint32), left_out.astype(np.uint32)
+        rows = boosting.BinnedRows(binned.bins, binned.n_bins, target.y, weight, *parts)
+        trees = _no_trees(target.initial_score, len(target.y), n_rounds, max_leaves)
+        return cls(folds, target, plan, binned, order, rows, trees)
+
+    def boost(self, first: int, last: int) -> None:
+        boosting.boost(self.rows, self.plan, self.trees, first, last)
+
+    def ensemble(self, n_rounds: int) -> TreeEnsemble:
+        e = _ensemble(self.trees, self.binned, n_rounds, self.target, self.folds)
+        return e if self.order is None else self.order.sets_of(e)
 
 
 def _no_trees(initial_score: NDArray[np.float64], n_rows: int, n_rounds: int, max_leaves: int) -> boosting.BoostedTrees:

@@ -29,7 +29,8 @@ def ridge(task: Task) -> Stages:
     with _ONE_THREAD, threadpool_limits(1, "blas"):  # so that rounding does not depend on the number of threads
         for training in folds.training:
             scaled = np.nan_to_num((folds.X[training].astype(np.float64) - center) / scale)
-            model = RidgeCV(_ALPHAS).fit(scaled, folds.y[training])
+            weight = folds.weight[training] if folds.is_weighted else None
+            model = RidgeCV(_ALPHAS).fit(scaled, folds.y[training], weight)
             coefs.append(folds.scale * model.coef_[:, None])
             intercepts.append(np.array([folds.center + folds.scale * model.intercept_]))
     pairs = zip([*coefs, np.mean(coefs, axis=0)], [*intercepts, np.mean(intercepts, axis=0)], strict=True)

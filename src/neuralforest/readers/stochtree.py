@@ -137,7 +137,7 @@ def _nodes(model: Any, tree: dict[str, Any], columns: list[_Column], scale: floa
         right=np.array(tree["right"]),
         feature=np.array([column.feature for column in used]),
         threshold=threshold,
-        missing_left=np.zeros(len(threshold), np.bool_),  # NaN <= threshold does not hold
+        missing_left=np.ones(len(threshold), np.bool_),  # a row goes right where x > threshold
         value=scale * np.array(tree["leaf_value"], np.float64)[:, None],
         weight=np.ones(len(threshold)),
         category_left=lists,

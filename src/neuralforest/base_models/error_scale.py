@@ -1,0 +1,71 @@
+"""How large errors are, as a function of the features: a boosted model of the errors of validation rows, cross-fitted.
+
+It predicts the root of an absolute error: errors of noise have heavy tails, which would determine the fit, and
+logarithms of the smallest errors would do the same.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuralforest.base_models.cross_fitting import Task
+from neuralforest.base_models.gradient_boosting import gradient_boosting, shallow_gradient_boosting
+from neuralforest.base_models.several_targets import MOST_TARGETS, for_every_target
+from neuralforest.network import ForestNetwork
+from neuralforest.selection import OutOfSamplePredictions, Residuals
+from neuralforest.selection.intervals import expected_errors
+from neuralforest.training import SubnetworkRows, TrainingData
+
+_FEWEST_ROWS = 100  # of which a scale can be learned
+_MOST_FEATURES = 500  # of wider tables, boosting would take longer than all else
+_MOST_ROWS = 20_000  # errors are noise: more rows take time, and say little
+
+
+def with_error_scale(
+    residuals: Residuals,
+    network: ForestNetwork,
+    data: TrainingData,
+    predictions: OutOfSamplePredictions,
+    seed: int,
+    n_jobs: int | None,
+    n_categories: NDArray[np.int64],
+) -> Residuals:
+    """Return errors in units of a learned scale, where that makes intervals better; otherwise those that are given."""
+    if data.X.shape[1] > _MOST_FEATURES or data.y.shape[1] > MOST_TARGETS:
+        return residuals
+    random = np.random.RandomState(seed)
+    chosen = np.sort(random.permutation(len(predictions.row))[:_MOST_ROWS])
+    kept = OutOfSamplePredictions._make(field[chosen] for field in predictions)
+    errors = expected_errors(data, predictions)[chosen]
+    if len(kept.row) < _FEWEST_ROWS or not (np.abs(errors).max(axis=0) > 0).all():
+        return residuals
+    units = residuals.units(network, data, kept)
+    task = _task(data, kept, errors, seed, n_jobs, n_categories)
+    for fit in (shallow_gradient_boosting, gradient_boosting):
+        stages = list(for_every_target(fit, task))
+        if not stages:
+            continue
+        last = stages[-1]
+        model = last.model if last.refit is None else last.refit()
+        assert isinstance(model, ForestNetwork)
+        residuals, units = residuals.or_scaled(errors, last.predictions.prediction, units, kept.weight, model)
+    return residuals
+
+
+def _task(
+    data: TrainingData,
+    predictions: OutOfSamplePredictions,
+    errors: NDArray[np.float64],
+    seed: int,
+    n_jobs: int | None,
+    n_categories: NDArray[np.int64],
+) -> Task:
+    """Return the task of predicting roots of absolute errors of validation rows."""
+    y: NDArray[np.float64] = np.zeros_like(data.y)
+    rows, weight = predictions.row, np.ones(len(y))
+    y[rows], weight[rows] = np.sqrt(np.abs(errors)), predictions.weight
+    own = SubnetworkRows.shared(rows, predictions.weight, 1)
+    data = replace(data, y=y, fit=own, validation=own)
+    target = y[:, 0] if y.shape[1] == 1 else y
+    return Task(False, data, target, weight, rows, rows[:0], len(rows), seed, n_jobs, n_categories)
