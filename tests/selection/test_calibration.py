@@ -50,10 +50,11 @@ def factors_of(network, data):
     return calibration.calibration_factors(network, validation_predictions(network, data), data)
 
 
-def calibrated(network, data, forest_loss=np.inf):
+def calibrated(network, data, error_of_trees=100.0):
     loss = resolve_loss("auto", None, network.ensemble)
     predictions = validation_predictions(network, data)
-    return calibration.calibrated(network, ((network, data.validation),), predictions, data, loss, forest_loss)
+    of_trees = predictions.with_prediction(data.y[predictions.row] + error_of_trees * data.y.std(axis=0))
+    return calibration.calibrated(network, ((network, data.validation),), predictions, of_trees, data, loss)
 
 
 @pytest.mark.parametrize("training", ["independent", "joint"])
@@ -97,6 +98,23 @@ def test_the_constant_is_a_weighted_mean():
     assert heavy > plain + 0.5
 
 
+@pytest.mark.parametrize(
+    ("slope", "error", "factor"),
+    [
+        (0.9, 0.04, 0.9 - 4 * 0.04**2 / 0.9),  # below 1 by more than two standard errors
+        (0.9, 0.06, 1.0),
+        (0.1, 0.04, 0.1 - 4 * 0.04**2 / 0.1),
+        (0.9, 0.5, 0.01),  # not above 0 by two standard errors: no signal
+        (1.4, 0.69, 1.0),
+        (-0.3, 0.1, 0.01),
+        (1.5, 0.1, 1.0),
+    ],
+)
+def test_factors_follow_from_the_slope_and_twice_its_error(slope, error, factor, monkeypatch):
+    monkeypatch.setattr(calibration, "_slopes", lambda *_: (np.array([slope]), np.array([error])))
+    np.testing.assert_allclose(calibration.calibration_factors(None, None, None), [factor])
+
+
 def test_each_target_has_its_own_factor():
     network, data = fitted(lambda X, noise: np.column_stack([signal(X, noise), noise_only(X, noise)]))
     factors = factors_of(network, data)
@@ -106,7 +124,7 @@ def test_each_target_has_its_own_factor():
 
 def test_predictions_that_are_twice_too_large_are_halved():
     network, data = fitted(signal, n_trees=30)
-    twice = calibration._shrunk(network, np.array([2.0]), np.zeros(1))
+    twice = calibration.shrunk(network, np.array([2.0]), np.zeros(1))
     assert factors_of(twice, data)[0] == pytest.approx(slopes_of(network, data)[0][0] / 2, rel=0.02)
 
 
@@ -124,7 +142,7 @@ def test_the_excess_variance_of_few_trees_does_not_flatten_the_slope():
 
 def test_a_network_is_not_shrunk_where_it_would_be_worse_than_its_forest():
     network, data = fitted(noise_only)
-    assert calibrated(network, data, forest_loss=0.0) is None
+    assert calibrated(network, data, error_of_trees=0.0) is None
 
 
 def test_training_calibrates_on_request_and_is_never_worse_than_the_forest():

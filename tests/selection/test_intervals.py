@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 from sklearn.tree import DecisionTreeRegressor
 
+import neuralforest as nf
+from neuralforest.selection import Residuals
 from small_models import forest, regression, small, small_boosted
 
 
@@ -85,3 +87,59 @@ def test_quantiles_of_several_targets_are_those_of_each():
     assert quantiles.shape == (300, 2, 2)
     width = np.diff(quantiles, axis=2)[:, :, 0]
     assert 50 < (width[:, 1] / width[:, 0]).mean() < 200
+
+
+def two_groups(n, seed):
+    """Return rows whose noise is 0.1 or 1, by the third feature."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(size=(n, 4))
+    return X, np.sin(6 * X[:, 0]) + np.where(X[:, 2] > 0.5, 1.0, 0.1) * rng.normal(size=n)
+
+
+def test_intervals_of_the_default_forest_follow_the_noise(tmp_path):
+    """The disagreement of few trees does not show it: intervals of both groups would be about as wide."""
+    X, y = two_groups(3000, 0)
+    model = small(max_epochs=10).set_params(forest=None, connectivity="auto").fit(X[:2000], y[:2000])
+    assert model._residuals.scale is not None
+    low, high = model.predict_quantiles(X[2000:], (0.05, 0.95)).T
+    y, noisy_half = y[2000:], X[2000:, 2] > 0.5
+    inside = (low <= y) & (y <= high)
+    assert (high - low)[noisy_half].mean() > 3 * (high - low)[~noisy_half].mean()
+    assert 0.82 < inside[noisy_half].mean() < 0.96
+    assert 0.85 < inside[~noisy_half].mean() <= 1.0
+    nf.save(model, tmp_path / "model.nforest")
+    loaded = nf.load(tmp_path / "model.nforest")
+    np.testing.assert_array_equal(loaded.predict_quantiles(X[2000:]), model.predict_quantiles(X[2000:]))
+
+
+def test_a_scale_is_not_learned_where_the_noise_is_the_same_everywhere():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(900, 4))
+    model = small().fit(X, X[:, 0] + rng.normal(size=900))
+    assert model._residuals.scale is None
+
+
+def test_each_target_has_a_scale_of_its_own():
+    rng = np.random.default_rng(1)
+    X = rng.uniform(size=(1200, 3))
+    noise = np.where(X[:, [0, 1]] > 0.5, 1.0, 0.05) * rng.normal(size=(1200, 2))
+    model = small().fit(X, 100 * noise)
+    assert model._residuals.scale.n_outputs == 2
+    low, high = np.moveaxis(model.predict_quantiles(X, (0.05, 0.95)), 2, 0)
+    for target in (0, 1):
+        width, large = (high - low)[:, target], X[:, target] > 0.5
+        assert width[large].mean() > 2 * width[~large].mean()
+
+
+def test_a_scale_must_make_intervals_better_by_more_than_chance():
+    rng = np.random.default_rng(2)
+    spread = np.where(np.arange(400) % 2 == 0, 0.1, 1.0)[:, None]
+    errors, weight, same = spread * rng.normal(size=(400, 1)), np.ones(400), np.ones((400, 1))
+    before, scale = Residuals(np.sort(errors, axis=0), np.ones(1)), nf.convert(forest().fit([[0.0], [1.0]], [0, 1]))
+    better, units = before.or_scaled(errors, np.sqrt(spread), same, weight, scale)
+    assert better.scale is scale
+    np.testing.assert_allclose(units, spread)
+    np.testing.assert_allclose(better.relative, np.sort(errors / spread, axis=0))
+    noise = np.sqrt(rng.uniform(0.8, 1.2, size=(400, 1)))
+    for roots, own in ((np.sqrt(spread), spread), (noise, same)):  # the same units, and useless ones
+        assert before.or_scaled(errors, roots, own, weight, scale)[0] is before

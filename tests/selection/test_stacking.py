@@ -136,7 +136,7 @@ def test_models_with_independent_errors_are_weighted_by_their_precision(problem)
     assert_allclose(list(weights.values()), [4 / 9, 4 / 9, 1 / 9], atol=0.08)
     expected = sum(weights[name] * each.prediction for name, each in zip(weights, (own, *others), strict=False))
     assert_allclose(result.predictions.prediction, expected)
-    together = blended(own, result.of_base_models.predictions, 1 - result.network.network_weight)
+    together = blended(own, result.of_base_models, 1 - result.network.network_weight)
     assert_allclose(together.prediction, expected)
     assert result.loss == pytest.approx(np.mean((expected - data.y) ** 2) / np.var(data.y))
     trees_error = np.mean((trees.predict(data.X) - data.y[:, 0]) ** 2)
@@ -178,7 +178,7 @@ def test_base_models_that_do_not_suit_a_network_are_refused():
         ("at least 0", network, [(trees, -0.1), (linear(), 0.5)]),
         ("at least 0", network, [(trees, np.nan)]),
         ("at most 1", network, [(trees, 0.6), (linear(), 0.6)]),
-        ("link", logits, [(logits, 0.5)]),
+        ("link", logits, [(classes, 0.5)]),
         ("classes", classes, [(linear(2, 2), 0.5)]),
         ("classes", classes, [(strings, 0.5)]),
         ("features", network, [(narrow, 0.5)]),

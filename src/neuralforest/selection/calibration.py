@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuralforest.network import ForestNetwork
+from neuralforest.selection.evidence import is_better
 from neuralforest.selection.predictions import (
     Evaluated,
     OutOfSamplePredictions,
     out_of_sample_predictions,
-    validation_loss,
     validation_predictions,
+    whole_loss,
 )
 from neuralforest.selection.winsorized_mean import winsorized_mean
 from neuralforest.training import Loss, TrainingData
@@ -28,31 +29,36 @@ def calibrated(
     network: ForestNetwork,
     evaluated: Evaluated,
     predictions: OutOfSamplePredictions,
+    of_trees: OutOfSamplePredictions,
     data: TrainingData,
     loss: Loss,
-    forest_loss: float,
     n_jobs: int | None = None,
 ) -> tuple[ForestNetwork, OutOfSamplePredictions] | None:
     """Return the calibrated network and its predictions; None where the network is calibrated already.
 
-    The loss may rise, but not above the forest's: where it would, predictions are shrunk less. Subnetworks that were
-    evaluated as trees become soft, because the output of a tree is fixed.
+    The loss may rise, but must stay below the forest's: where it does not, predictions are shrunk less. Subnetworks
+    that were evaluated as trees become soft, because the output of a tree is fixed.
     """
     wanted = calibration_factors(network, predictions, data)
     if (wanted == 1.0).all():
         return None
+    forest_loss = whole_loss(network, of_trees, data, loss).corrected
     rows, weight = data.training_rows
     mean = winsorized_mean(data.scaled_y(network)[rows], weight)
-    for step in range(STEPS):
-        factor = wanted + (1.0 - wanted) * step / STEPS
-        shrunk = _shrunk(network, factor, mean)
-        parts = tuple((_shrunk(each, factor, mean), rows) for each, rows in evaluated)
+    for factor in steps_from(wanted):
+        smaller = shrunk(network, factor, mean)
+        parts = tuple((shrunk(each, factor, mean), rows) for each, rows in evaluated)
         predictions = out_of_sample_predictions(parts, data, n_jobs)
-        if validation_loss(network, predictions, data, loss) <= forest_loss:
-            whole = validation_predictions(shrunk, data, n_jobs)
-            if validation_loss(network, whole, data, loss) <= forest_loss:
-                return shrunk, predictions
+        if is_better(network, predictions, of_trees, data, loss):
+            whole = validation_predictions(smaller, data, n_jobs)
+            if whole_loss(network, whole, data, loss).corrected <= forest_loss:
+                return smaller, predictions
     return None
+
+
+def steps_from(wanted: NDArray[np.float64]) -> list[NDArray[np.float64]]:
+    """Return the factors to try, from the wanted ones towards no calibration."""
+    return [wanted + (1.0 - wanted) * step / STEPS for step in range(STEPS)]
 
 
 def calibration_factors(
@@ -88,7 +94,7 @@ def _slopes(
     return np.where(varies, slope, 1.0), np.where(varies, error, 0.0)
 
 
-def _shrunk(network: ForestNetwork, factor: NDArray[np.float64], mean: NDArray[np.float64]) -> ForestNetwork:
+def shrunk(network: ForestNetwork, factor: NDArray[np.float64], mean: NDArray[np.float64]) -> ForestNetwork:
     """Return the network with an output of factor x output + (1 - factor) x mean, and no hard subnetworks."""
     assert network.soft is not None
     parameters = network.soft.parameters.copy()

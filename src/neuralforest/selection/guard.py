@@ -5,11 +5,11 @@ from typing import NamedTuple
 
 from neuralforest.network import ForestNetwork
 from neuralforest.selection import calibration
+from neuralforest.selection.evidence import is_better
 from neuralforest.selection.predictions import (
     Evaluated,
     OutOfSamplePredictions,
     out_of_sample_predictions,
-    validation_loss,
     validation_predictions,
     whole_loss,
 )
@@ -22,8 +22,8 @@ class Selected(NamedTuple):
 
     network: ForestNetwork
     history: History
-    forest_loss: float  # of the trees as a whole, on the validation rows
-    validation_loss: float  # of the network as a whole, on the same rows
+    forest_loss: float  # of the trees as a whole, on the validation rows, without excess variance
+    validation_loss: float  # of the network as a whole, alike
     predictions: OutOfSamplePredictions  # of the network
     interrupted: bool = False  # by the callback, or by Ctrl-C
 
@@ -57,17 +57,32 @@ def train_guarded(
     trees = all_hard(trained)
     of_trees, plain = (validation_predictions(each, data, n_jobs) for each in (trees, trained))
     predictions = plain if len(evaluated) == 1 else out_of_sample_predictions(evaluated, data, n_jobs)
-    forest, whole, cross_fitted = (whole_loss(trained, each, data, loss) for each in (of_trees, plain, predictions))
-    # Better on rows that had no part in selecting the network, as measured, and on all rows, with and without the
-    # excess variance of a row's few trees. A calibrated network must only be better as measured.
-    better = max(cross_fitted.measured, whole.measured) < forest.measured and whole.corrected < forest.corrected
+    forest_loss, better = compare(trained, of_trees, plain, predictions, data, loss)
     chosen = (trained, predictions) if better or keep_last else (trees, of_trees)
     if calibrate and loss.name == "squared_error":
-        shrunk = calibration.calibrated(trained, evaluated, predictions, data, loss, forest.measured, n_jobs)
+        shrunk = calibration.calibrated(trained, evaluated, predictions, of_trees, data, loss, n_jobs)
         chosen = shrunk or chosen
     result.history.best_epoch[chosen[0].hard] = -1
-    value = validation_loss(chosen[0], chosen[1], data, loss)
-    return Selected(chosen[0], result.history, forest.measured, value, chosen[1], result.interrupted)
+    value = whole_loss(chosen[0], chosen[1], data, loss).corrected
+    return Selected(chosen[0], result.history, forest_loss, value, chosen[1], result.interrupted)
+
+
+def compare(
+    trained: ForestNetwork,
+    of_trees: OutOfSamplePredictions,
+    plain: OutOfSamplePredictions,  # of the trained network
+    cross_fitted: OutOfSamplePredictions,  # of networks that were selected on other rows
+    data: TrainingData,
+    loss: Loss,
+) -> tuple[float, bool]:
+    """Return the validation loss of the trees, and whether the network as a whole is better.
+
+    Better on rows that had no part in selecting the network, by more than chance (see `evidence`), and on all rows,
+    both with and without the excess variance of a row's few trees.
+    """
+    forest, whole, other = (whole_loss(trained, each, data, loss) for each in (of_trees, plain, cross_fitted))
+    better = max(other.measured, whole.measured) < forest.measured and whole.corrected < forest.corrected
+    return forest.corrected, better and is_better(trained, cross_fitted, of_trees, data, loss)
 
 
 def _cross_fitted(network: ForestNetwork, result: TrainingResult, data: TrainingData, loss: Loss) -> Evaluated:

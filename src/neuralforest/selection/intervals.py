@@ -1,6 +1,11 @@
-"""Prediction intervals: conformal quantiles of the validation errors, in units of the disagreement of the trees."""
+"""Prediction intervals: conformal quantiles of the validation errors, in units of the disagreement of the trees.
 
+Or in units of a learned scale of the errors, where that makes the intervals better on validation rows.
+"""
+
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,7 +16,11 @@ from neuralforest.selection.predictions import OutOfSamplePredictions
 from neuralforest.training import SubnetworkRows, TrainingData
 
 _PRIOR = 10.0  # trees that the disagreement of all rows counts for in that of one row
+_MOST_ERRORS = 20_000  # that are kept; enough for quantiles of 0.0001
 _LARGEST_EXCESS = 0.75  # of the squared errors, that is corrected for
+_SMALLEST_SCALE = 0.1  # of the root of the scale, relative to its mean
+_LEVEL = 0.9  # of the intervals that are compared
+_SIGNIFICANT = 2.0  # standard errors by which a scale must make intervals better
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,38 +31,107 @@ class Residuals:
     all rows.
     Half of the floor is added to the disagreement of a row, so that unanimous trees are not taken as certain. With a
     prior of 0, errors are divided by the disagreement of a row's own trees plus the floor.
+
+    With a scale, a model of the root of absolute errors, the unit is its square, and the floor is the smallest root.
     """
 
     relative: NDArray[np.float64]  # (rows, outputs), each column sorted
     floor: NDArray[np.float64]  # (outputs,): the disagreement of all rows together
     prior: float = _PRIOR  # the number of trees that the floor counts for in the disagreement of a row
+    scale: ForestNetwork | None = None  # hard: predicts roots of absolute errors, (rows, outputs)
 
     @classmethod
     def measure(cls, network: ForestNetwork, data: TrainingData, predictions: OutOfSamplePredictions) -> "Residuals":
         """Take the errors of a trained network on its validation rows."""
-        if data.validation.are_shared:
-            squares, count = _deviations(network, data.X[predictions.row])
-        else:
-            squares, count = (array[predictions.row] for array in _deviations(network, data.X, data.validation))
+        return cls.of(*_of_validation_rows(network, data, predictions), data, predictions)
+
+    @classmethod
+    def of(
+        cls,
+        squares: NDArray[np.float64],  # (rows, outputs): see `deviations`
+        count: NDArray[np.float64],  # (rows, 1)
+        data: TrainingData,
+        predictions: OutOfSamplePredictions,
+    ) -> "Residuals":
+        """Take the errors of predictions, given the disagreement of the trees for the same rows."""
         floor = np.sqrt(squares.sum(axis=0) / max((count - 1).sum(), 1))
         floor = np.where(floor > 0, floor, 1.0)  # a single tree: all rows are alike
         unit = _unit(squares, count, floor, _PRIOR)
-        return cls(np.sort(_expected_errors(data, predictions) / unit, axis=0), floor)
+        return cls(_thinned(np.sort(expected_errors(data, predictions) / unit, axis=0)), floor)
+
+    def units(
+        self, network: ForestNetwork, data: TrainingData, predictions: OutOfSamplePredictions
+    ) -> NDArray[np.float64]:
+        """Return the disagreement of the trees for each validation row, (rows, outputs)."""
+        return _unit(*_of_validation_rows(network, data, predictions), self.floor, self.prior)
+
+    def or_scaled(
+        self,
+        errors: NDArray[np.float64],  # (rows, outputs)
+        roots: NDArray[np.float64],  # (rows, outputs): predictions of models that were not fitted to these rows
+        units: NDArray[np.float64],  # (rows, outputs): those of these residuals
+        weight: NDArray[np.float64],  # (rows,)
+        scale: ForestNetwork,  # the model that predicts other rows
+    ) -> tuple["Residuals", NDArray[np.float64]]:
+        """Return errors in units of a scale, where intervals are better on validation rows by more than chance.
+
+        Also their units. Otherwise both stay as they are.
+        """
+        floor = _SMALLEST_SCALE * np.sqrt(np.abs(errors)).mean(axis=0)
+        unit = np.maximum(roots, floor) ** 2
+        gain = _interval_scores(errors, units) - _interval_scores(errors, unit)
+        part = weight / weight.sum()
+        mean = (part * gain).sum()
+        if mean <= _SIGNIFICANT * np.sqrt((part**2 * (gain - mean) ** 2).sum()):
+            return self, units
+        return Residuals(_thinned(np.sort(errors / unit, axis=0)), floor, self.prior, scale), unit
 
     def quantiles(
         self, network: ForestNetwork, X: NDArray[np.floating], prediction: NDArray[np.float64], quantiles: ArrayLike
     ) -> NDArray[np.float64]:
         """Return quantiles of the target, (rows, outputs, quantiles)."""
         levels = _levels(quantiles)
-        n = len(self.relative)
-        # conformal: one row more than there are, and outwards where the level falls between two
-        ranks = np.where(levels < 0.5, np.floor((n + 1) * levels), np.ceil((n + 1) * levels))
-        steps = self.relative[np.clip(ranks.astype(np.int64) - 1, 0, n - 1)]  # (quantiles, outputs)
-        unit = _unit(*_deviations(network, X), self.floor, self.prior)
+        steps = _conformal(self.relative, levels)
+        if self.scale is None:
+            unit = _unit(*_deviations(network, X), self.floor, self.prior)
+        else:
+            unit = np.maximum(self.scale.prediction(X), self.floor) ** 2
         return prediction[:, :, None] + unit[:, :, None] * steps.T[None]
 
 
-def _expected_errors(data: TrainingData, predictions: OutOfSamplePredictions) -> NDArray[np.float64]:
+def _conformal(relative: NDArray[np.float64], levels: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return quantiles of sorted errors, (quantiles, outputs).
+
+    Conformal: of one row more than there are, and outwards where the level falls between two.
+    """
+    n = len(relative)
+    ranks = np.where(levels < 0.5, np.floor((n + 1) * levels), np.ceil((n + 1) * levels))
+    result: NDArray[np.float64] = relative[np.clip(ranks.astype(np.int64) - 1, 0, n - 1)]
+    return result
+
+
+def _interval_scores(errors: NDArray[np.float64], unit: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the interval score of each row, (rows,): its width, plus what the error exceeds it by, many times.
+
+    Several targets count in units of their mean width.
+    """
+    tail = (1.0 - _LEVEL) / 2
+    low, high = _conformal(np.sort(errors / unit, axis=0), np.array([tail, 1.0 - tail]))
+    low, high = low * unit, high * unit
+    outside = np.maximum(low - errors, 0.0) + np.maximum(errors - high, 0.0)
+    scale = np.abs(errors).mean(axis=0)
+    result: NDArray[np.float64] = ((high - low + outside / tail) / scale).mean(axis=1)
+    return result
+
+
+def _thinned(errors: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return evenly spaced ones of many sorted errors, (rows, outputs): models do not grow with their rows."""
+    if len(errors) <= _MOST_ERRORS:
+        return errors
+    return errors[np.linspace(0, len(errors) - 1, _MOST_ERRORS).round().astype(np.int64)]
+
+
+def expected_errors(data: TrainingData, predictions: OutOfSamplePredictions) -> NDArray[np.float64]:
     """Return the errors, as large as they would be if all subnetworks had predicted each row."""
     error = data.y[predictions.row] - predictions.prediction
     largest = np.abs(error).max(axis=0)
@@ -85,6 +163,16 @@ def _levels(quantiles: ArrayLike) -> NDArray[np.float64]:
     return levels
 
 
+def _of_validation_rows(
+    network: ForestNetwork, data: TrainingData, predictions: OutOfSamplePredictions
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the deviations of the trees for the rows of predictions."""
+    if data.validation.are_shared:
+        return _deviations(network, data.X[predictions.row])
+    squares, count = _deviations(network, data.X, data.validation)
+    return squares[predictions.row], count[predictions.row]
+
+
 def _deviations(
     network: ForestNetwork, X: NDArray[np.floating], rows: SubnetworkRows | None = None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -94,12 +182,22 @@ def _deviations(
     only for its own (out-of-bag) rows: the others are its training rows.
     """
     e = network.ensemble
+    if e.aggregation == "sum" and e.n_groups > 1:  # a part of a sum predicts nothing: all rows are alike
+        return np.zeros((len(X), e.n_outputs)), np.ones((len(X), 1))
     leaves = network.apply_checked(X)
-    count = np.zeros((len(X), 1))
-    mean, squares = np.zeros((len(X), e.n_outputs)), np.zeros((len(X), e.n_outputs))
-    for tree in range(e.n_trees):
-        own = slice(None) if rows is None else rows.of(tree)[0]
-        value = e.value[e.first_leaf[tree] + leaves[own, tree]]
+    subnetworks = np.arange(e.n_trees) * (0 if rows is None else len(rows.begin)) // e.n_trees
+    own = [slice(None) if rows is None else rows.of(each)[0] for each in subnetworks.tolist()]
+    values = (e.value[e.first_leaf[tree] + leaves[own[tree], tree]] for tree in range(e.n_trees))
+    return deviations(zip(own, values, strict=True), (len(X), e.n_outputs))
+
+
+def deviations(
+    values: Iterable[tuple[Any, NDArray[np.float64]]], shape: tuple[int, int]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return sums of squares and counts of trees for each row, given rows and values of one tree after the other."""
+    count = np.zeros((shape[0], 1))
+    mean, squares = np.zeros(shape), np.zeros(shape)
+    for own, value in values:
         count[own] += 1
         step = value - mean[own]
         mean[own] += step / count[own]

@@ -1,11 +1,13 @@
 """Out-of-sample predictions: what networks predict on validation rows that they were not trained on."""
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from neuralforest.network import ForestNetwork
+from neuralforest.selection.expected_loss import expected_loss
 from neuralforest.training.data import SubnetworkRows, TrainingData
 from neuralforest.training.losses import Loss
 
@@ -54,17 +56,32 @@ def out_of_sample_predictions(
         return OutOfSamplePredictions(
             row.astype(np.int64), prediction, weight.astype(np.float64), np.zeros_like(prediction)
         )
-    sums, squares = np.zeros_like(data.y), np.zeros_like(data.y)
-    counts, weights = np.zeros((len(data.y), 1)), np.zeros(len(data.y))
-    center = data.y.mean(axis=0)  # squares of numbers far from 0 would lose their digits
-    for network, rows in evaluated:
-        for subnetwork in range(network.n_subnetworks):
-            row, weight = rows.of(subnetwork)
-            output = network.subnetwork_output(subnetwork, data.X[row]) - center
-            sums[row] += output
-            squares[row] += output**2
-            counts[row] += 1
-            weights[row] = weight
+    outputs = (
+        (*rows.of(subnetwork), network.subnetwork_output(subnetwork, data.X[rows.of(subnetwork)[0]]))
+        for network, rows in evaluated
+        for subnetwork in range(network.n_subnetworks)
+    )
+    return averaged(outputs, data.y.shape, data.y.mean(axis=0), network.n_subnetworks)
+
+
+def averaged(
+    outputs: Iterable[tuple[NDArray[np.integer], NDArray[np.floating], NDArray[np.float64]]],
+    shape: tuple[int, ...],
+    center: NDArray[np.float64],  # (outputs,), of the target: squares of numbers far from 0 would lose their digits
+    n_subnetworks: int,
+) -> OutOfSamplePredictions:
+    """Return the mean predictions of rows, given row numbers, weights and outputs of one subnetwork after the other.
+
+    `shape` is that of the target, (rows, outputs).
+    """
+    sums, squares = np.zeros(shape), np.zeros(shape)
+    counts, weights = np.zeros((shape[0], 1)), np.zeros(shape[0])
+    for row, weight, prediction in outputs:
+        output = prediction - center
+        sums[row] += output
+        squares[row] += output**2
+        counts[row] += 1
+        weights[row] = weight
     seen = np.flatnonzero(counts)
     k, mean = counts[seen], sums[seen] / counts[seen]
     several = k[:, 0] > 1
@@ -72,7 +89,7 @@ def out_of_sample_predictions(
     variance[several] = (squares[seen] / k - mean**2)[several] * (k / np.maximum(k - 1, 1))[several]
     if several.any():
         variance[~several] = variance[several].mean(axis=0)
-    excess = np.maximum(variance, 0.0) * (1 / k - 1 / network.n_subnetworks)
+    excess = np.maximum(variance, 0.0) * (1 / k - 1 / n_subnetworks)
     return OutOfSamplePredictions(seen, mean + center, weights[seen], excess)
 
 
@@ -80,7 +97,7 @@ class WholeLoss(NamedTuple):
     """The validation loss of all subnetworks together."""
 
     measured: float
-    corrected: float  # without the excess variance of a row's few subnetworks, where the loss allows it
+    corrected: float  # without the excess variance of a row's few subnetworks: what new rows would show
 
 
 def whole_loss(
@@ -88,14 +105,13 @@ def whole_loss(
 ) -> WholeLoss:
     """Return the loss of predictions as measured, and as expected if all subnetworks predicted every row.
 
-    Excess variance favours smooth networks over trees, whose variance is larger. For a squared error it is known.
+    Excess variance favours smooth networks over trees, whose variance is larger.
     """
-    value = validation_loss(network, predictions, data, loss)
-    if loss.name != "squared_error" or not np.isfinite(value):
-        return WholeLoss(value, value)
     scale = 1.0 if network.soft is None else network.soft.output_scale
-    scaled = predictions.excess_variance / scale / scale  # scale**2 might be 0
-    return WholeLoss(value, value - float(np.average(scaled.mean(axis=1), weights=predictions.weight)))
+    excess = predictions.excess_variance / scale / scale  # scale**2 might be 0
+    y, prediction = data.scaled_y(network)[predictions.row], network.in_training_units(predictions.prediction)
+    corrected = expected_loss(loss, network.ensemble.link, prediction, y, predictions.weight, excess)
+    return WholeLoss(loss.mean(prediction, y, predictions.weight), corrected)
 
 
 def validation_loss(

@@ -1,6 +1,5 @@
 """Stacking weights: fitted greedily on out-of-sample predictions, so that the guard's promise holds for the stack."""
 
-import hashlib
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import NamedTuple
@@ -10,9 +9,9 @@ from numpy.typing import NDArray
 
 from neuralforest.network import BaseModel, ForestNetwork, StackedModel
 from neuralforest.selection.calibration import STEPS, calibration_factors
+from neuralforest.selection.evidence import is_better
 from neuralforest.selection.predictions import (
     OutOfSamplePredictions,
-    validation_loss,
     validation_predictions,
     whole_loss,
 )
@@ -26,6 +25,7 @@ _LARGEST = 0.95  # so that a class that extra trees exclude keeps a probability
 _SIGNIFICANT = 1.0  # standard errors that a weight must be above 0
 _SIGNIFICANT_ALONE = 2.0  # the same against the mean of the target: models without a signal are not stacked by chance
 _SIGNIFICANT_CLASSES = 2.0  # weights minimise the squared error, and log loss penalises more
+_WORTHWHILE = 0.02  # of the loss, that a base model must take away: smaller gains are not seen on other rows
 _PROMISING = 1.0  # standard errors by which an incomplete base model may be better than measured
 
 
@@ -36,13 +36,7 @@ class Candidate(NamedTuple):
     model: BaseModel
     predictions: OutOfSamplePredictions
     is_complete: bool = True  # otherwise an early stage, which shows whether the rest is worth fitting
-
-
-class StackedPredictions(NamedTuple):
-    """Out-of-sample predictions of all base models, averaged by their weights, and a digest of the rows."""
-
-    predictions: OutOfSamplePredictions
-    digest: str
+    refit: Callable[[], BaseModel] | None = None  # fits the model that is stacked instead, once this one is chosen
 
 
 class Stack(NamedTuple):
@@ -52,11 +46,11 @@ class Stack(NamedTuple):
     predictions: OutOfSamplePredictions
     loss: float
     forest_loss: float  # on the same rows
-    of_base_models: StackedPredictions
+    of_base_models: OutOfSamplePredictions  # of all of them, averaged by their weights
 
 
-Fallback = Callable[[NDArray[np.floating], NDArray[np.float64]], BaseModel]
-"""Fits the model for targets without a detectable signal to X and y."""
+Fallback = Callable[[NDArray[np.floating], NDArray[np.float64], NDArray[np.float64] | None], BaseModel]
+"""Fits the model for targets without a detectable signal to X, y and weights."""
 
 
 def stack(
@@ -66,15 +60,18 @@ def stack(
     data: TrainingData,
     loss: Loss,
     fallback: tuple[str, Fallback],  # name and fit of the model that replaces over-dispersed predictions
+    row_weight: NDArray[np.float64] | None = None,  # (rows,); None where all rows count equally
 ) -> Stack | None:
     """Add the candidate that lowers the loss most, as long as one does; return None where none does."""
     training_rows, of_trees = data.training_rows[0], validation_predictions(all_hard(network), data)
-    mean = own.with_prediction(np.tile(winsorized_mean(data.y[training_rows]), (len(own.row), 1)))
-    left = [each for each in candidates if best_weight(mean, each.predictions, data.y, _SIGNIFICANT_ALONE)]
+    training = data.X[training_rows], data.y[training_rows], None if row_weight is None else row_weight[training_rows]
+    mean = own.with_prediction(np.tile(winsorized_mean(*training[1:]), (len(own.row), 1)))
+    unit = _unit(network)
+    left = [each for each in candidates if best_weight(mean, each.predictions, data.y, _SIGNIFICANT_ALONE, unit)]
     chosen: list[StackedModel] = []
     predictions, of_base_models = own, None
     if (wanted := _fallback_weight(network, own, data, loss)) >= _SMALLEST:
-        model = fallback[1](data.X[training_rows], data.y[training_rows])
+        model = fallback[1](*training)
         of_fallback = own.with_prediction(model.prediction(data.X[own.row]))
         if weight := _affordable_weight(network, wanted, own, of_fallback, of_trees, data, loss):
             predictions, of_base_models = blended(own, of_fallback, weight), of_fallback
@@ -84,7 +81,7 @@ def stack(
         best = left.pop(place)
         predictions = blended(predictions, best.predictions, weight)
         chosen = [replace(other, weight=(1 - weight) * other.weight) for other in chosen]
-        chosen.append(StackedModel(best.name, best.model, weight))
+        chosen.append(StackedModel(best.name, best.model if best.refit is None else best.refit(), weight))
         total = sum(other.weight for other in chosen)
         of_base_models = (
             best.predictions if of_base_models is None else blended(of_base_models, best.predictions, weight / total)
@@ -92,12 +89,11 @@ def stack(
     if of_base_models is None:
         return None
     forest_loss, after = (
-        validation_loss(network, each.restrict(predictions.row), data, loss) for each in (of_trees, predictions)
+        whole_loss(network, each.restrict(predictions.row), data, loss).corrected for each in (of_trees, predictions)
     )
-    if after > forest_loss:
+    if after > forest_loss or not is_better(network, predictions, of_trees, data, loss):
         return None
-    stacked = StackedPredictions(of_base_models, digest_of(data))
-    return Stack(network.with_base_models(tuple(chosen)), predictions, after, forest_loss, stacked)
+    return Stack(network.with_base_models(tuple(chosen)), predictions, after, forest_loss, of_base_models)
 
 
 def _fallback_weight(network: ForestNetwork, own: OutOfSamplePredictions, data: TrainingData, loss: Loss) -> float:
@@ -108,8 +104,13 @@ def _fallback_weight(network: ForestNetwork, own: OutOfSamplePredictions, data: 
     """
     if loss.name != "squared_error" or network.soft is None:
         return 0.0
-    (factor,) = calibration_factors(network, own, data)
+    factor = calibration_factors(network, own, data).max()  # one weight for all targets: none has a signal
     return float(min(1.0 - factor, _LARGEST))
+
+
+def _unit(network: ForestNetwork) -> NDArray[np.float64] | float:
+    """Return the unit of each output, in which errors are compared: the spread of a target, 1 for probabilities."""
+    return 1.0 if network.soft is None or network.classes is not None else network.soft.output_scale
 
 
 def _affordable_weight(
@@ -122,17 +123,12 @@ def _affordable_weight(
     loss: Loss,
 ) -> float:
     """Return the largest part of a wanted weight with which the loss does not rise above that of the trees."""
-    forest_loss = validation_loss(network, of_trees, data, loss)
+    forest_loss = whole_loss(network, of_trees, data, loss).corrected
     for weight in wanted * np.linspace(1.0, 0.0, STEPS, endpoint=False):
-        if weight >= _SMALLEST and validation_loss(network, blended(own, other, weight), data, loss) <= forest_loss:
+        loss_with = whole_loss(network, blended(own, other, weight), data, loss).corrected
+        if weight >= _SMALLEST and loss_with <= forest_loss:
             return float(weight)
     return 0.0
-
-
-def digest_of(data: TrainingData) -> str:
-    """Return a digest of the rows of a fit."""
-    parts = (data.X, data.y, data.validation.row, data.validation.weight)
-    return hashlib.sha256(b"".join(np.ascontiguousarray(part).tobytes() for part in parts)).hexdigest()
 
 
 def _offers(
@@ -142,23 +138,28 @@ def _offers(
     data: TrainingData,
     loss: Loss,
 ) -> list[tuple[float, int, float]]:
-    """Return the loss after adding each candidate, its place and its weight, where that lowers the loss."""
+    """Return the loss after adding each candidate, its place and its weight, where that lowers the loss enough."""
     offers = []
     significant = _SIGNIFICANT if loss.name == "squared_error" else _SIGNIFICANT_CLASSES
     for place, candidate in enumerate(candidates):
-        weight = best_weight(predictions, candidate.predictions, data.y, significant)
+        weight = best_weight(predictions, candidate.predictions, data.y, significant, _unit(network))
         if weight >= _SMALLEST:
             both = blended(predictions, candidate.predictions, weight)
             after, before = (
                 whole_loss(network, each, data, loss).corrected for each in (both, predictions.restrict(both.row))
             )
-            offers += [(after, place, weight)] if after < before else []
+            offers += [(after, place, weight)] if after < before - _WORTHWHILE * abs(before) else []
     return offers
 
 
-def is_promising(own: OutOfSamplePredictions, other: OutOfSamplePredictions, y: NDArray[np.float64]) -> bool:
+def is_promising(
+    own: OutOfSamplePredictions,
+    other: OutOfSamplePredictions,
+    y: NDArray[np.float64],
+    unit: NDArray[np.float64] | float = 1.0,
+) -> bool:
     """Return whether an incomplete base model may get a weight; if not, it is rejected early."""
-    weight, error = _weight(own, other, y)
+    weight, error = _weight(own, other, y, unit)
     return weight + _PROMISING * error >= _SMALLEST
 
 
@@ -167,13 +168,19 @@ def best_weight(
     other: OutOfSamplePredictions,
     y: NDArray[np.float64],
     significant: float = _SIGNIFICANT,
+    unit: NDArray[np.float64] | float = 1.0,  # of each output
 ) -> float:
     """Return the weight of the other that minimises the squared error; 0 unless it is significantly above 0."""
-    weight, error = _weight(own, other, y)
+    weight, error = _weight(own, other, y, unit)
     return min(weight, _LARGEST) if weight > significant * error else 0.0
 
 
-def _weight(own: OutOfSamplePredictions, other: OutOfSamplePredictions, y: NDArray[np.float64]) -> tuple[float, float]:
+def _weight(
+    own: OutOfSamplePredictions,
+    other: OutOfSamplePredictions,
+    y: NDArray[np.float64],
+    output_unit: NDArray[np.float64] | float,
+) -> tuple[float, float]:
     """Return the weight of the other that minimises the squared error, and its standard error, infinite if unknown.
 
     The errors are those of the mean over all trees: excess variance is subtracted.
@@ -181,9 +188,10 @@ def _weight(own: OutOfSamplePredictions, other: OutOfSamplePredictions, y: NDArr
     rows = np.intersect1d(own.row, other.row, assume_unique=True)
     own, other = own.restrict(rows), other.restrict(rows)
     difference, residual = other.prediction - own.prediction, y[own.row] - own.prediction
-    unit = np.abs(residual).max(initial=0.0)  # squares of large numbers would be infinite
-    if len(rows) < _FEWEST_ROWS or not unit > 0:
+    largest = np.abs(residual / output_unit).max(initial=0.0)  # squares of large numbers would be infinite
+    if len(rows) < _FEWEST_ROWS or not largest > 0:
         return 0.0, np.inf
+    unit = largest * output_unit
     weight, difference, residual = own.weight[:, None], difference / unit, residual / unit
     own_excess, other_excess = own.excess_variance / unit / unit, other.excess_variance / unit / unit
     covariance = (weight * (difference * residual - own_excess)).sum()

@@ -1,0 +1,46 @@
+"""The given model stacked with a network: a weighted mean of both, with weights by the lowest out-of-sample loss.
+
+Where a network is not made of all trees of the model (large trees are cut back, models of folds, the default forest),
+the whole model is kept. Weights of 0 and 1 are allowed, so the result is not worse than the source on validation rows.
+The source alone is returned unless the mean is better by more than chance.
+"""
+
+import numpy as np
+
+from neuralforest.network import ForestNetwork, StackedModel
+from neuralforest.selection.evidence import is_better
+from neuralforest.selection.guard import Selected
+from neuralforest.selection.predictions import OutOfSamplePredictions, whole_loss
+from neuralforest.selection.stacking import blended
+from neuralforest.training import Loss, TrainingData
+
+SOURCE = "source"
+"""The name of the given model among the base models."""
+
+_WEIGHTS = np.linspace(0, 1, 21)
+
+
+def stacked_with_source(
+    trained: Selected,
+    source: ForestNetwork,
+    of_source: OutOfSamplePredictions,
+    data: TrainingData,
+    loss: Loss,
+    either: bool = False,  # the network or the source alone, whichever is better
+) -> Selected:
+    """Stack the source with a trained network. The loss of the forest becomes that of the source.
+
+    All losses are those of the rows that both predict, without the excess variance of a row's few trees. What replaces
+    the source must be better by more than chance.
+    """
+    network = trained.network.with_base_models()
+    weights = _WEIGHTS[[0, -1]] if either else _WEIGHTS
+    candidates = [blended(trained.predictions, of_source, weight) for weight in weights]
+    losses = [whole_loss(network, each, data, loss).corrected for each in candidates]
+    best = int(np.argmin(losses))
+    if not is_better(network, candidates[best], candidates[-1], data, loss):
+        best = len(weights) - 1
+    stacked = network.with_base_models((StackedModel(SOURCE, source, float(weights[best])),))
+    return trained._replace(
+        network=stacked, predictions=candidates[best], forest_loss=losses[-1], validation_loss=losses[best]
+    )
