@@ -21,6 +21,7 @@ from neuralforest.base_models import Task
 from neuralforest.training import SubnetworkRows, TrainingData
 
 SMALL = {
+    "stacking": None,
     "contrast": (3.0, 1.0),
     "learning_rate": 0.01,
     "schedule": "constant",

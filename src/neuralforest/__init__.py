@@ -2,16 +2,23 @@
 
 from neuralforest.convert import convert
 from neuralforest.ensemble import TreeEnsemble
-from neuralforest.estimators import PAPER_SETTINGS, NeuralForestClassifier, NeuralForestRegressor
+from neuralforest.estimators import (
+    PAPER_SETTINGS,
+    BARTRegressor,
+    NeuralForestClassifier,
+    NeuralForestRegressor,
+    warmup,
+)
 from neuralforest.network import ForestNetwork
 from neuralforest.persistence import load, save
 from neuralforest.tables import TableModel
 from neuralforest.training import Checkpoint, History, ProgressBar
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "PAPER_SETTINGS",
+    "BARTRegressor",
     "Checkpoint",
     "ForestNetwork",
     "History",
@@ -24,4 +31,5 @@ __all__ = [
     "convert",
     "load",
     "save",
+    "warmup",
 ]

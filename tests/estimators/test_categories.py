@@ -15,6 +15,7 @@ from sklearn.preprocessing import FunctionTransformer
 import neuralforest as nf
 from neuralforest.exceptions import InvalidParameterError
 from neuralforest.network import ForestNetwork
+from neuralforest.selection import stacking
 from small_models import output
 
 BOTH = pytest.mark.parametrize("classifier", [False, True], ids=["regressor", "classifier"])
@@ -253,8 +254,9 @@ def test_threads_do_not_change_a_bit(classifier, few_boosting_rounds):
     assert models[0].validation_loss_ == models[1].validation_loss_
 
 
-def test_stacked_base_models_know_categories(few_boosting_rounds):
+def test_stacked_base_models_know_categories(few_boosting_rounds, monkeypatch):
     """The target is a set of categories and a step: trees are better than a network that is hardly trained."""
+    monkeypatch.setattr(stacking, "_WORTHWHILE", 0.0)  # by however little
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"c": rng.choice(list("abcdefgh"), 400), "x": rng.uniform(size=400)})
     y = np.isin(frame["c"], list("adg")) * np.floor(6 * frame["x"]) + 0.1 * rng.normal(size=400)
@@ -360,10 +362,11 @@ def boosting(frame, y):
     return model.fit(frame[["tree", "height"]], y)
 
 
+@pytest.mark.filterwarnings("ignore:the forest was fitted before")
 def test_a_fitted_forest_with_categories_is_reproduced():
     frame, y = table()
     trees = boosting(frame, y)
-    options = {"training": "joint", "max_epochs": 0, "contrast": (1e6, 1e6)}
+    options = {"max_epochs": 0, "contrast": (1e6, 1e6), "validation": "fraction"}
     model = estimator(forest=trees, **options).fit(frame[["tree", "height"]], y)
     assert model.network_.ensemble.is_categorical.any()
     rows = frame[["tree", "height"]].assign(tree=frame["tree"].replace("oak", "a new tree"))
@@ -371,10 +374,11 @@ def test_a_fitted_forest_with_categories_is_reproduced():
         np.testing.assert_allclose(model.predict(each), trees.predict(each), rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.filterwarnings("ignore:the forest was fitted before")
 def test_a_fitted_forest_of_more_categories_than_the_rows_have_is_reproduced():
     frame, y = table()
     trees, rows = boosting(frame, y), frame.loc[frame["tree"] != "ash", ["tree", "height"]]
-    options = {"training": "joint", "max_epochs": 0, "contrast": (1e6, 1e6)}
+    options = {"max_epochs": 0, "contrast": (1e6, 1e6), "validation": "fraction"}
     model = estimator(forest=trees, **options).fit(rows, y[rows.index])
     np.testing.assert_allclose(model.predict(rows), trees.predict(rows), rtol=1e-5, atol=1e-5)
 
@@ -383,7 +387,7 @@ def test_a_fitted_forest_whose_categories_are_numbers_of_an_array_is_refused():
     X = np.random.default_rng(0).integers(0, 3, size=(90, 2)) * 5.0
     trees = HistGradientBoostingRegressor(max_iter=3, min_samples_leaf=2, categorical_features=[0])
     with pytest.raises(InvalidParameterError, match="X must hold the categories that the forest was fitted on"):
-        estimator(forest=trees.fit(X, X[:, 0] == 5), training="joint").fit(X, X[:, 0] == 5)
+        estimator(forest=trees.fit(X, X[:, 0] == 5), validation="fraction").fit(X, X[:, 0] == 5)
 
 
 def test_columns_without_any_value_are_taken():

@@ -1,26 +1,31 @@
-"""What a fit costs: memory that does not grow with the epochs."""
+"""The cost of training is estimated before it begins."""
 
-import tracemalloc
+import warnings
 
 import pytest
 
+from neuralforest.estimators import cost
+from neuralforest.exceptions import CostWarning
 from small_models import regression, small
 
 
-def peak_memory(model, X, y):
-    tracemalloc.start()
-    try:
-        model.fit(X, y)
-        return tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
+def test_the_estimate_is_printed_or_a_silent_fit_warns(capsys, monkeypatch):
+    X, y = regression(80)
+    model = small(verbose=1).fit(X, y)
+    assert capsys.readouterr().out.startswith(f"training {model.network_.n_parameters} weights, about")
+    monkeypatch.setattr(cost, "_SILENT", 0.0)
+    with pytest.warns(CostWarning, match=r"weights, about .* s at most: pass callback=neuralforest.ProgressBar"):
+        small().fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        small(callback=lambda epoch, history: None).fit(X, y)
 
 
-@pytest.mark.parametrize("connectivity", ["sparse", "full"])
-@pytest.mark.parametrize("training", ["independent", "joint"])
-def test_memory_stays_flat_in_the_number_of_epochs(connectivity, training):
-    X, y = regression(3000)
-    settings = {"connectivity": connectivity, "training": training}
-    small(max_epochs=1, **settings).fit(X, y)  # compiles
-    few, many = (peak_memory(small(max_epochs=epochs, **settings), X, y) for epochs in (2, 30))
-    assert many < 1.1 * few + 100_000  # a copy of the rows in every epoch would take 3 MB or more
+def test_the_estimate_grows_with_epochs_and_trees():
+    X, y = regression(80)
+    found = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cost, "warn_of_silence", lambda network, seconds: found.append(seconds))
+        for epochs in (2, 4):
+            small(max_epochs=epochs).fit(X, y)
+    assert found[1] == pytest.approx(2 * found[0])

@@ -74,6 +74,7 @@ def test_a_clone_is_unfitted_and_fits_to_the_same():
     assert copy.fit(X, y).predict(X).tobytes() == model.predict(X).tobytes()
 
 
+@pytest.mark.filterwarnings("ignore:the forest was fitted before")
 def test_a_frozen_forest_survives_cloning_and_is_used_as_it_is():
     X, y = regression()
     grown = forest(random_state=0).fit(X, y)

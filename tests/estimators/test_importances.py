@@ -48,7 +48,7 @@ def test_an_estimator_whose_trees_stayed_has_the_importances_of_its_forest(conne
 def test_a_trained_network_has_importances_of_its_own(classifier, make, connectivity):
     X, _ = regression(300)
     y = 3 * X[:, 0] + X[:, 1] ** 2
-    model = make(classifier, connectivity=connectivity, max_epochs=5).fit(X, y > 0 if classifier else y)
+    model = make(classifier, connectivity=connectivity, max_epochs=15).fit(X, y > 0 if classifier else y)
     assert not model.network_.hard.all()
     importances = model.feature_importances_
     assert importances.shape == (4,)

@@ -11,8 +11,20 @@ from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostin
 import neuralforest as nf
 from neuralforest.estimators import forests
 from neuralforest.estimators.parameters import enough_epochs
+from neuralforest.selection import guard
 from neuralforest.training import SubnetworkRows, TrainingData
-from small_models import boosted, classification, forest, output, problem, regression, small, small_boosted
+from small_models import (
+    at_most_boosting_rounds,
+    boosted,
+    classification,
+    forest,
+    output,
+    problem,
+    regression,
+    small,
+    small_boosted,
+    steps,
+)
 
 BOTH = pytest.mark.parametrize("classifier", [False, True], ids=["regressor", "classifier"])
 VALIDATION = pytest.mark.parametrize("validation", ["oob", "fraction"])
@@ -112,6 +124,60 @@ def test_a_heavy_class_is_predicted_more_often():
     X, y = classification()
     frequencies = [(small(True, class_weight={2: w}).fit(X, y).predict(X) == 2).mean() for w in (0.01, 1, 100)]
     assert frequencies[0] < frequencies[1] < frequencies[2]
+
+
+@BOTH
+def test_weights_that_are_all_equal_are_no_weights(classifier):
+    X, y = steps(classifier)
+    kind = nf.NeuralForestClassifier if classifier else nf.NeuralForestRegressor
+    with at_most_boosting_rounds(100):
+        fits = [kind(max_epochs=3, random_state=0).fit(X, y, w) for w in (None, np.ones(len(y)), np.full(len(y), 7))]
+    for model in fits[1:]:
+        assert output(model, X).tobytes() == output(fits[0], X).tobytes()
+        assert model.stacking_weights_ == fits[0].stacking_weights_
+        assert model.validation_loss_ == fits[0].validation_loss_
+    assert len(fits[0].stacking_weights_) > 1
+
+
+@BOTH
+def test_weighted_rows_and_several_targets_are_stacked_as_others(classifier):
+    X, y = steps(classifier)
+    weight = np.random.default_rng(0).uniform(0.5, 2, len(y))
+    kind = nf.NeuralForestClassifier if classifier else nf.NeuralForestRegressor
+    with at_most_boosting_rounds(100):
+        fits = [kind(max_epochs=3, random_state=0).fit(X, y, weight)]
+        if not classifier:
+            fits.append(kind(max_epochs=3, random_state=0).fit(X, np.column_stack([y, 1e3 * y[::-1] + 5e6, y])))
+    for model in fits:
+        assert model.stacking_weights_["network"] < 1
+        assert model.validation_loss_ < model.forest_loss_
+
+
+@BOTH
+def test_integer_weights_agree_with_repeated_rows(classifier):
+    """In their errors on new rows, over seeds, because no two fits are the same.
+
+    With validation rows of their own: the copies of a row would be in the bag of a tree and out of it.
+    """
+    X, y = steps(classifier, 400)
+    new, truth = steps(classifier, 2000, seed=1)
+    weight = np.where(X[:, 2] < 0.5, 1, 3)  # rows of one half count three times
+    kind = nf.NeuralForestClassifier if classifier else nf.NeuralForestRegressor
+    errors = []
+    with at_most_boosting_rounds(100):
+        for seed in range(3):
+            fits = (X, y, weight), (X.repeat(weight, axis=0), y.repeat(weight), None)
+            model = kind(max_epochs=20, stacking=None, random_state=seed)
+            given = {"X_val": new[:400], "y_val": truth[:400]}
+            errors.append([_errors(model.fit(*rows, **given), new[400:], truth[400:]) for rows in fits])
+    ratio = np.mean(errors, axis=0)[0] / np.mean(errors, axis=0)[1]
+    assert 0.75 < ratio < 1.33
+
+
+def _errors(model, X, y):
+    """Return the mean squared error of predictions, or of the probability of the second class."""
+    predicted = output(model, X)
+    return np.mean(((predicted[:, 1] if predicted.ndim == 2 else predicted) - y) ** 2)
 
 
 # Targets.
@@ -312,13 +378,19 @@ def test_many_features_get_more_and_larger_trees():
 
 
 @BOTH
-def test_weights_and_several_targets_get_a_random_forest(classifier):
+def test_weights_and_several_targets_get_the_default_forest(classifier):
     X, y = problem(classifier)
-    model = small(classifier).set_params(forest=None, max_epochs=1).fit(X, y, sample_weight=np.ones(len(y)))
-    assert type(model.forest_).__name__.startswith("RandomForest")
+    weight = np.random.default_rng(0).uniform(0.5, 2, len(y))
+    plain = small(classifier).set_params(forest=None, max_epochs=1).fit(X, y).forest_
+    fits = [small(classifier).set_params(forest=None, max_epochs=1).fit(X, y, weight)]
     if not classifier:
-        model = small().set_params(forest=None, max_epochs=1).fit(X, np.column_stack([y, -y]))
-        assert type(model.forest_).__name__ == "RandomForestRegressor"
+        fits.append(small().set_params(forest=None, max_epochs=1).fit(X, np.column_stack([y, -y])))
+    for model in fits:
+        grown = model.forest_
+        shape = plain.n_estimators, plain.max_samples, plain.estimator.max_leaf_nodes, plain.estimator.max_features
+        assert (grown.n_estimators, grown.max_samples, grown.max_leaf_nodes, grown.max_features) == shape
+        assert len(np.unique(grown.estimators_samples_[0])) == len(plain.estimators_samples_[0])
+        assert grown.predict(X[:3]).shape == model.predict(X[:3]).shape
 
 
 @pytest.mark.parametrize(
@@ -342,8 +414,9 @@ def test_automatic_epochs_make_more_steps_where_rows_are_few(rows, batch, epochs
 @BOTH
 @pytest.mark.parametrize("standardize", [True, False])
 @pytest.mark.parametrize("connectivity", ["sparse", "full"])
-def test_rows_far_outside_are_predicted_as_those_at_the_border(classifier, connectivity, standardize):
+def test_rows_far_outside_are_predicted_as_those_at_the_border(classifier, connectivity, standardize, monkeypatch):
     """Trees do not extrapolate: one wrong digit in a feature moves their prediction no further than to the border."""
+    monkeypatch.setattr(guard, "compare", lambda *_: (np.inf, True))  # keep the trained network
     X, y = problem(classifier)
     model = small(classifier, connectivity=connectivity, standardize=standardize).fit(X, y)
     assert not model.network_.hard.all()

@@ -9,6 +9,7 @@ import pytest
 from sklearn.base import clone
 
 import neuralforest as nf
+from neuralforest.estimators.scores import validation_standard_error
 from small_models import classification, output, regression, small, small_boosted
 
 
@@ -27,10 +28,18 @@ def test_the_summary_holds_scores_improved_trees_and_stacking_weights(capsys):
     change = 100 * (stacked / forest - 1)
     n_improved = int((model.history_.best_epoch >= 0).sum())
     assert re.search(r"4 trees.*contrast \(3\.0, 1\.0\): \d+\.\d s", printed)
-    scores = f"forest {forest:.4g}, model {stacked:.4g} ({change:+.1f}%)"
-    assert f"validation RMSE (used for model selection): {scores}" in printed
+    scores = rf"forest {forest:.4g}, model {stacked:.4g} ± [\d.]+ \({change:+.1f}%\)".replace("(+", "(\\+")
+    assert re.search(rf"validation RMSE \(used for model selection\): {scores}", printed)
     assert re.search(rf"{n_improved} of 4 trees improved, best at epochs? .* of 10 \(median \d+\)$", printed.strip())
     assert "stacking" not in printed
+
+
+def test_the_standard_error_is_that_of_the_validation_rows():
+    X, y = regression(400)
+    model = small().fit(X[:100], y[:100], X_val=X[100:], y_val=y[100:])
+    squares = (model.predict(X[100:]) - y[100:]) ** 2
+    expected = squares.std() / np.sqrt(300) / (2 * np.sqrt(squares.mean()))
+    assert 0.6 * expected < validation_standard_error(model) < 1.6 * expected
 
 
 def test_the_summary_holds_the_stacking_weights(capsys, few_boosting_rounds):
@@ -53,7 +62,7 @@ def test_the_rmse_of_the_summary_is_that_of_the_predictions(capsys):
     [
         ({"loss": "huber"}, r"validation huber loss \(used for model selection\): forest"),
         ({"training": "joint"}, "best epoch: [1-3] of 3"),
-        ({"learning_rate": 0.0, "contrast": (1e-3, 1e-3)}, "the model falls back to the forest"),
+        ({"learning_rate": 1e-30, "contrast": (1e-3, 1e-3)}, "the model falls back to the forest"),
         ({"contrast": ((1, 1), (3, 1)), "max_epochs": 2}, r"contrast \((1|3)\.0, 1\.0\)"),
     ],
 )
@@ -92,7 +101,7 @@ def test_a_line_per_epoch_is_printed_with_verbose_2(capsys):
         row = losses.loc[epoch]
         line = f"epoch {epoch}: training loss {row.training_loss:.5f}, validation loss {row.validation_loss:.5f}"
         assert f"{line} (forest {row.forest_loss:.5f})\n" in printed
-    assert printed.count("\n") == 3 + 3
+    assert printed.count("\n") == 1 + 3 + 3  # the estimated cost, epochs, the summary
     assert epochs == [1, 2, 3]
 
 

@@ -10,7 +10,8 @@ from sklearn.tree import DecisionTreeRegressor
 from neuralforest._statistics import center_and_spread
 from neuralforest.estimators.rows import FitRows
 from neuralforest.estimators.validation import hold_out
-from small_models import classification, forest, regression, small
+from neuralforest.exceptions import ValidationWarning
+from small_models import boosted, classification, forest, regression, small
 
 
 def table(n, weight=None):
@@ -78,28 +79,31 @@ def test_the_forest_is_fitted_on_all_classes_but_not_on_the_validation_rows():
 
 
 @pytest.mark.parametrize(
-    ("source", "training", "out_of_bag"),
+    ("source", "training", "way"),
     [
-        (forest(), "independent", True),
-        (forest(), "joint", False),
-        (forest(bootstrap=False), "independent", False),
-        (forest(max_samples=0.3), "independent", True),
-        (ExtraTreesRegressor(4), "independent", False),
-        (BaggingRegressor(DecisionTreeRegressor(max_leaf_nodes=8), 4), "independent", True),
-        (BaggingRegressor(DecisionTreeRegressor(), 4, bootstrap=False), "independent", False),
-        (BaggingRegressor(DecisionTreeRegressor(), 4, bootstrap=False, max_samples=0.5), "independent", True),
-        (DecisionTreeRegressor(max_leaf_nodes=8), "independent", False),
+        (forest(), "independent", "oob"),
+        (forest(), "joint", "fraction"),
+        (forest(bootstrap=False), "independent", "cv"),
+        (forest(max_samples=0.3), "independent", "oob"),
+        (ExtraTreesRegressor(4), "independent", "cv"),
+        (BaggingRegressor(DecisionTreeRegressor(max_leaf_nodes=8), 4), "independent", "oob"),
+        (BaggingRegressor(DecisionTreeRegressor(), 4, bootstrap=False), "independent", "cv"),
+        (BaggingRegressor(DecisionTreeRegressor(), 4, bootstrap=False, max_samples=0.5), "independent", "oob"),
+        (boosted(), "auto", "cv"),
+        (boosted(), "joint", "cv"),
+        (DecisionTreeRegressor(max_leaf_nodes=8), "independent", "cv"),
     ],
     ids=str,
 )
-def test_auto_takes_out_of_bag_rows_where_there_are_any(source, training, out_of_bag):
+def test_auto_takes_out_of_bag_rows_where_there_are_any_and_folds_where_there_are_none(source, training, way):
     X, y = regression()
     auto = small(source=source, training=training, validation="auto").fit(X, y)
-    other = small(source=source, training=training, validation="oob" if out_of_bag else "fraction").fit(X, y)
+    other = small(source=source, training=training, validation=way).fit(X, y)
     assert auto.predict(X).tobytes() == other.predict(X).tobytes()
     assert auto.validation_loss_ <= auto.forest_loss_
 
 
+@pytest.mark.filterwarnings("ignore:the forest was fitted before")
 def test_auto_holds_rows_out_when_a_forest_was_fitted_on_others():
     X, y = regression()
     grown = forest(random_state=0).fit(X[:60], y[:60])
@@ -127,3 +131,13 @@ def test_units_leave_missing_values_and_rows_of_weight_0_out():
     center, spread = center_and_spread(X, np.array([1.0, 2.0, 0.0]))
     np.testing.assert_array_equal(center, [2, 0, 2])
     np.testing.assert_array_equal(spread, [1, 1, 2])
+
+
+@pytest.mark.parametrize("options", [{"training": "joint"}, {"validation": "fraction"}])
+def test_a_fitted_forest_that_rows_of_its_own_may_validate_gets_a_warning(options):
+    X, y = regression()
+    grown = forest(random_state=0).fit(X, y)
+    with pytest.warns(ValidationWarning, match="may have been fitted on the rows that are held out.*pass X_val"):
+        small(source=grown, **options).fit(X, y)
+    small(source=grown, **options).fit(X[:90], y[:90], X_val=X[90:], y_val=y[90:])
+    small(source=grown).fit(X, y)  # out-of-bag

@@ -5,10 +5,12 @@ from typing import Any
 
 from sklearn.ensemble import RandomForestRegressor
 
+from neuralforest.estimators.bart import BARTRegressor
 from neuralforest.estimators.classifier import NeuralForestClassifier
 from neuralforest.estimators.regressor import NeuralForestRegressor
+from neuralforest.estimators.warmup import Warmup, warmup
 
-__all__ = ["PAPER_SETTINGS", "NeuralForestClassifier", "NeuralForestRegressor"]
+__all__ = ["PAPER_SETTINGS", "BARTRegressor", "NeuralForestClassifier", "NeuralForestRegressor", "Warmup", "warmup"]
 
 
 class _PaperSettings(Mapping[str, Any]):

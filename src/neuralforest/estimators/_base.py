@@ -16,6 +16,7 @@ from neuralforest.estimators._steps import FitSteps, seeds_of
 from neuralforest.estimators.parameters import check_parameters
 from neuralforest.estimators.rows import read_rows, read_X
 from neuralforest.estimators.summary import reporting
+from neuralforest.estimators.tuned import check_trainable
 from neuralforest.estimators.validation import TrainValidationSplit
 from neuralforest.network import ForestNetwork, feature_importances
 from neuralforest.network.inputs import cast_rows
@@ -78,6 +79,7 @@ class NeuralForest(FitSteps):
         """
         if not hasattr(self, "network_"):
             return self.fit(X, y, sample_weight)
+        check_trainable(self)
         with _unchanged_on_error(self):
             check_parameters(self.get_params(deep=False) | {"n_epochs": n_epochs}, self._classifier)
             table = read_rows(self, X, y, sample_weight, reset=False)
@@ -96,7 +98,8 @@ class NeuralForest(FitSteps):
 
     def _network_and_rows(self, X: ArrayLike) -> tuple[ForestNetwork, NDArray[np.floating]]:
         """Return the network, and X validated once, in the dtype that its trees compare in."""
-        check_is_fitted(self, "network_")
+        if not hasattr(self, "network_"):
+            check_is_fitted(self, "network_")  # takes longer than the prediction of a row
         return self.network_, cast_rows(self.network_.ensemble, read_X(self, X, reset=False))
 
     def encode(self, X: ArrayLike) -> NDArray[np.floating]:

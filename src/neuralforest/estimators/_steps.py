@@ -11,19 +11,23 @@ from sklearn.utils import check_random_state
 
 from neuralforest._frames import TableEncoder
 from neuralforest.base_models import FALLBACK, Task, candidates
-from neuralforest.convert import convert
-from neuralforest.estimators import forests, scaling
-from neuralforest.estimators.categories import aligned
+from neuralforest.estimators import cost, forests, scaling, screening, sources, validation
+from neuralforest.estimators.cross_fitting import CrossFittedForest, CrossValidationSplit, in_folds
+from neuralforest.estimators.modes import connectivity_of, training_of
 from neuralforest.estimators.parameters import Parameters, contrast_pairs, enough_epochs
 from neuralforest.estimators.rows import FitRows
 from neuralforest.estimators.summary import reporting, summary, write
-from neuralforest.estimators.validation import TrainValidationSplit, hold_out, out_of_bag_is_chosen
+from neuralforest.estimators.tuned import check_trainable, fit_tuned
+from neuralforest.estimators.validation import TrainValidationSplit
 from neuralforest.exceptions import ConvergenceWarning, InvalidParameterError
 from neuralforest.network import ForestNetwork, StackedModel
 from neuralforest.network.subnetworks import partition
 from neuralforest.selection import OutOfSamplePredictions, Selected, stacking, train_guarded
-from neuralforest.selection.predictions import validation_loss
+from neuralforest.selection.evidence import Uncertainty, uncertainty
+from neuralforest.selection.source import stacked_with_source
 from neuralforest.training import Checkpoint, Loss, Settings, TrainingData, resolve_loss
+
+Split = TrainValidationSplit | CrossValidationSplit
 
 
 class FitSteps(Parameters):
@@ -31,51 +35,101 @@ class FitSteps(Parameters):
 
     _classifier = False
     _encoder: TableEncoder | None = None  # of a table with categories
-    _of_base_models: stacking.StackedPredictions | None = None  # of the last fit; not stored in files
+    _n_folds = 0  # of the cross-validation that the forest was fitted in; 0 for none
+    _source_model: Any = None  # the given model, where it is stacked with the network
+    _source_predictions: OutOfSamplePredictions | None = None  # of the same; not stored in files
+    _rows_digest: str | None = None  # of the rows that the forest was grown on; None where they are unknown
+    _uncertainty: Uncertainty | None = None  # of validation_loss_, of the last fit; not stored in files
 
     def _start(self, table: FitRows) -> Self:
         """Grow the forest unless it is fitted, train its network with every contrast, keep the best, and stack it."""
         started = time.perf_counter()
         seeds = seeds_of(self.random_state)
-        forest = forests.source_of(self.forest, self._classifier)
-        alone = forest is not None or self.stacking is None or self.max_epochs == 0
-        fitted = forests.is_fitted(forest)
+        given = forests.source_of(self.forest, self._classifier)
+        given_fitted = forests.is_fitted(given)
+        self._split_seed, self._rows_digest, self._source_model, self._n_folds = seeds[1], table.digest, None, 0
+        self._source_predictions = None
+        source = None
+        if self.tune == "all" and sources.is_kept_whole(self, given):
+            source = sources.kept_whole(self, table, given, given_fitted, seeds[0])
+        forest, fitted = (given, given_fitted) if source is None else (None, False)
+        if forest is None:
+            forest = self._default_forest(table)
         if not fitted:
-            if forest is None:
-                bootstrap = not forests.can_be_bagged(table)
-                n_categories = None if self._encoder is None else self._encoder.n_categories
-                shape = table.n_rows, table.X.shape[1]
-                forest = forests.default_forest(self._classifier, *shape, bootstrap, n_categories)
             forest = forests.prepare_forest(forest, seeds[0], self.n_jobs)
-        self.forest_, self._split_seed = forest, seeds[1]
-        split = self._split(table, fitted)
-        if not fitted:
-            forests.grow(forest, table, split.fit, getattr(self, "feature_names_in_", None), self._encoder)
-        network = convert(forest, **forests.conversion_options(forest, table, self._encoder))
+        if self.tune != "all":
+            return fit_tuned(self, table, forest, fitted, seeds)
+        self.forest_ = forest
+        split = self._grow(table, fitted, seeds[0], source is not None)
+        network = sources.converted(self, self.forest_, table)
         self._check_source(network, table)
-        network = ForestNetwork(aligned(network.ensemble, self._encoder))
+        whole = network.ensemble
+        network = (
+            ForestNetwork(sources.trained_part(self, whole))
+            if source is None
+            else sources.in_terms_of(source.network, network)
+        )
+        if fitted:
+            validation.warn_of_seen_rows(given, split, table)
         data = self._training_data(network, table, split)
         settings = self._settings(seeds[2], data)
         trained, self.contrast_ = self._train_contrasts(network, data, table, split, settings)
-        self._of_base_models = None
-        if not (alone or trained.interrupted):
-            trained = self._stack(trained, data, table, split, seeds[3])
+        if source is None:
+            source = sources.partly_trained(self, given, given_fitted, whole, trained, data, table, split, seeds[0])
+        trained = self._stack(trained, data, table, split, seeds[3], source)
         return self._keep(trained, data, started)
 
+    @property
+    def source_(self) -> Any:
+        """The given model, fitted on all rows; the forest of the network where that is the given one, or none is."""
+        return self.forest_ if self._source_model is None else self._source_model
+
+    def _default_forest(self, table: FitRows) -> Any:
+        """Return the forest that is grown where none is given, or a given sum of trees is kept as it is."""
+        n_categories = None if self._encoder is None else self._encoder.n_categories
+        shape, any_rows = (table.n_weighted_rows, table.X.shape[1]), not forests.can_be_bagged(table)
+        features = screening.relevant_features(table, self._classifier)
+        return forests.default_forest(self._classifier, *shape, n_categories, any_rows, features)
+
+    def _grow(self, table: FitRows, fitted: bool, seed: int, is_default: bool) -> Split:
+        """Fit the forest, unless it came fitted and can be validated, and return the rows of the fit."""
+        split = self._split(table, fitted, self.forest_, is_default)
+        names = getattr(self, "feature_names_in_", None)
+        if isinstance(split, CrossValidationSplit):
+            if fitted:
+                validation.warn_of_refit(self.forest_, split, table)
+                self.forest_ = forests.prepare_forest(self.forest_, seed, self.n_jobs)
+            self._n_folds = len(split.folds)
+            self.forest_ = CrossFittedForest.grow(self.forest_, table, split, names, self._encoder)
+        elif not fitted:
+            forests.grow(self.forest_, table, split.fit, names, self._encoder)
+        return split
+
     def _stack(
-        self, trained: Selected, data: TrainingData, table: FitRows, split: TrainValidationSplit, seed: int
+        self,
+        trained: Selected,
+        data: TrainingData,
+        table: FitRows,
+        split: Split,
+        seed: int,
+        source: sources.Source | None,
     ) -> Selected:
-        """Stack base models with the network, with weights fitted on out-of-sample predictions."""
+        """Stack the given model, or base models, with the network, by weights fitted on out-of-sample predictions."""
         loss = self._resolved_loss(trained.network)
-        if loss.name not in ("squared_error", "log_loss") or not forests.can_be_bagged(table):
+        if source is not None:
+            self._source_model, self._source_predictions = source.model, source.predictions
+            return stacked_with_source(trained, source.network, source.predictions, data, loss, self.stacking is None)
+        alone = self.forest is not None or self.stacking is None or self.max_epochs == 0 or trained.interrupted
+        if alone or loss.name not in ("squared_error", "log_loss"):
             return trained
-        rows = data, table.target, table.weight, split.fit, split.validation, table.n_rows
+        training = split.fit[table.weight[split.fit] > 0]
+        rows = data, table.target, table.weight, training, split.validation, table.n_weighted_rows
         none = np.zeros(table.X.shape[1], np.int64)
         n_categories = none if self._encoder is None else self._encoder.n_categories
         task = Task(self._classifier, *rows, seed, self.n_jobs, n_categories)
         try:
-            models = candidates(task, trained.predictions)
-            best = stacking.stack(trained.network, models, trained.predictions, data, loss, FALLBACK)
+            models = candidates(task, trained.predictions, screening.used_features(trained.network.ensemble))
+            best = stacking.stack(trained.network, models, trained.predictions, data, loss, FALLBACK, task.row_weight)
         except KeyboardInterrupt:
             warnings.warn(
                 "the fit was interrupted while base models were fitted; the network is kept without them",
@@ -85,7 +139,6 @@ class FitSteps(Parameters):
             return trained._replace(interrupted=True)
         if best is None:
             return trained
-        self._of_base_models = best.of_base_models
         return trained._replace(
             network=best.network, predictions=best.predictions, validation_loss=best.loss, forest_loss=best.forest_loss
         )
@@ -94,37 +147,36 @@ class FitSteps(Parameters):
         return resolve_loss(self.loss, self.loss_parameter, network.ensemble)
 
     def _go_on(self, table: FitRows) -> Self:
-        """Continue training of the fitted network, on the rows of a second call of fit."""
+        """Continue training of the fitted network and fit its base models anew, on the rows of a second call of fit."""
         started = time.perf_counter()
+        check_trainable(self)
         before, soft = self.history_, self.network_.soft
         assert soft is not None
-        if (soft.training, soft.connectivity) != (self.training, self.connectivity):
+        e = self.network_.ensemble
+        wanted = training_of(self.training, e), connectivity_of(self.connectivity, e)
+        if (soft.training, soft.connectivity) != wanted:
             raise InvalidParameterError(
                 "warm_start=True continues with the fitted network, so training and connectivity must stay "
                 f"{soft.training!r} and {soft.connectivity!r}, got {self.training!r} and {self.connectivity!r}"
             )
-        data = self._training_data(self.network_, table, self._split(table, fitted=True))
-        settings = self._settings(seeds_of(self.random_state)[2] + before.n_epochs, data)
-        base_models = self.network_.base_models
+        are_same = table.digest == self._rows_digest
+        split = self._split(table, True, self.forest_, self._is_default, are_known=are_same, goes_on=True)
+        source = sources.again(self, table, split, are_same)
+        if not are_same:
+            validation.warn_of_other_rows(split, table)
+        data, seeds = self._training_data(self.network_, table, split), seeds_of(self.random_state)
+        settings = self._settings(seeds[2] + before.n_epochs, data)
         with reporting(self.callback, self.verbose, settings.max_epochs) as callback:
             checkpoint = self._checkpoint(f".{before.n_epochs}")
             trained = self._train(data, settings, callback=callback, checkpoint=checkpoint)
-        if self._of_base_models is None or self._of_base_models.digest != stacking.digest_of(data):
-            base_models = self._remaining_base_models(trained.network)
-        elif base_models:
-            weight = 1 - self.network_.network_weight
-            predictions = stacking.blended(trained.predictions, self._of_base_models.predictions, weight)
-            loss = validation_loss(trained.network, predictions, data, self._resolved_loss(trained.network))
-            trained = trained._replace(predictions=predictions, validation_loss=loss)
-        network, history = trained.network.with_base_models(base_models), before.followed_by(trained.history)
-        return self._keep(trained._replace(network=network, history=history), data, started)
+        trained = self._stack(trained, data, table, split, seeds[3], source)
+        return self._keep(trained._replace(history=before.followed_by(trained.history)), data, started)
 
     def _remaining_base_models(self, trained: ForestNetwork) -> tuple[StackedModel, ...]:
         """Return the base models that stay after training on other rows: all but a fallback, unless trees were kept."""
         models = self.network_.base_models
         if trained.hard.all() or not any(each.is_fallback for each in models):
             return models
-        self._of_base_models = None
         return tuple(each for each in models if not each.is_fallback)
 
     def _settings(self, seed: int, data: TrainingData) -> Settings:
@@ -140,14 +192,37 @@ class FitSteps(Parameters):
             seed=seed,
         )
 
-    def _split(self, table: FitRows, fitted: bool) -> TrainValidationSplit:
-        """Return the training rows and the validation rows."""
+    @property
+    def _is_default(self) -> bool:
+        """Whether the network is that of the default forest."""
+        return self.forest is None or (self._source_model is not None and not self._n_folds)
+
+    def _split(
+        self,
+        table: FitRows,
+        fitted: bool,
+        forest: Any,
+        is_default: bool = False,
+        are_known: bool = True,
+        goes_on: bool = False,
+    ) -> Split:
+        """Return the training rows and the validation rows; out-of-bag only for the rows that the forest was given."""
         rows = np.arange(table.X.shape[0])
         if len(rows) > table.n_rows:
             return TrainValidationSplit(rows[: table.n_rows], rows[table.n_rows :])
-        if out_of_bag_is_chosen(self.validation, self.training, self.forest_, fitted, table.n_rows):
+        if self._n_folds and are_known:
+            return in_folds(table, self._classifier, self._split_seed, self._n_folds)
+        n_rows = table.n_rows if are_known else None
+        can_be_fitted = not goes_on and (is_default or forests.can_be_fitted(self.forest))
+        wanted = "auto" if is_default and self.validation == "cv" and self.forest is not None else self.validation
+        chosen = validation.chosen_validation(wanted, self.training, forest, fitted, n_rows, can_be_fitted)
+        if chosen == "oob":
             return TrainValidationSplit(rows, rows[:0])
-        return hold_out(table, self.validation_fraction, table.target if self._classifier else None, self._split_seed)
+        if chosen == "cv":
+            return in_folds(table, self._classifier, self._split_seed)
+        return validation.hold_out(
+            table, self.validation_fraction, table.target if self._classifier else None, self._split_seed
+        )
 
     def _check_source(self, network: ForestNetwork, table: FitRows) -> None:
         """Refuse a forest that was made for other rows; only one that came fitted can be."""
@@ -167,13 +242,13 @@ class FitSteps(Parameters):
                 f"X must have the {e.n_features} features that the forest was fitted on, got {table.X.shape[1]}"
             )
 
-    def _training_data(self, network: ForestNetwork, table: FitRows, split: TrainValidationSplit) -> TrainingData:
+    def _training_data(self, network: ForestNetwork, table: FitRows, split: Split) -> TrainingData:
         y = self._columns(network, table.target)
         if y.shape[1] != network.ensemble.n_outputs:
             raise InvalidParameterError(
                 f"y must have the {network.ensemble.n_outputs} outputs that the forest was fitted on, got {y.shape[1]}"
             )
-        n_subnetworks = len(partition(network.ensemble, self.training)) - 1  # type: ignore[arg-type]
+        n_subnetworks = len(partition(network.ensemble, training_of(self.training, network.ensemble))) - 1
         return TrainingData(network.check_X(table.X), y, *split.training_rows(table, self.forest_, n_subnetworks))
 
     def _train_contrasts(
@@ -181,7 +256,7 @@ class FitSteps(Parameters):
         network: ForestNetwork,
         data: TrainingData,
         table: FitRows,
-        split: TrainValidationSplit,
+        split: Split,
         settings: Settings,
     ) -> tuple[Selected, tuple[float, float]]:
         """Train the network softened by each contrast, and return the best on validation, with its contrast."""
@@ -193,18 +268,20 @@ class FitSteps(Parameters):
             split.fit,
             standardize=self.standardize,
             by_node=self.contrast_unit == "node",
-            full=self.connectivity == "full",
+            full=connectivity_of(self.connectivity, network.ensemble) == "full",
         )
         kept: tuple[Selected, tuple[float, float]] | None = None
         with reporting(self.callback, self.verbose, settings.max_epochs * len(pairs)) as callback:
             for number, contrast in enumerate(pairs):
                 soft = network.soften(
                     contrast,
-                    training=self.training,  # type: ignore[arg-type]
-                    connectivity=self.connectivity,  # type: ignore[arg-type]
+                    training=training_of(self.training, network.ensemble),
+                    connectivity=connectivity_of(self.connectivity, network.ensemble),
                     fold_contrast=self.fold_contrast,
                     **units,
                 )
+                if not number:
+                    self._announce(soft, data, settings, len(pairs))
                 checkpoint = self._checkpoint(f".{number}" if len(pairs) > 1 else "")
                 trained = self._train(data, settings, soft, callback=callback, checkpoint=checkpoint)
                 if kept is None or trained.validation_loss < kept[0].validation_loss:
@@ -213,6 +290,14 @@ class FitSteps(Parameters):
                     break
         assert kept is not None
         return kept
+
+    def _announce(self, network: ForestNetwork, data: TrainingData, settings: Settings, times: int) -> None:
+        """Print the estimated cost of training, or warn where a silent fit would take minutes."""
+        seconds = times * cost.estimated_seconds(network, data, settings, self.n_jobs)
+        if self.verbose:
+            write(cost.describe(network, seconds))
+        elif self.callback is None:
+            cost.warn_of_silence(network, seconds)
 
     def _checkpoint(self, ending: str) -> Checkpoint | None:
         """Return a checkpoint for one of the trainings of a fit, which must not share a file."""
@@ -233,6 +318,8 @@ class FitSteps(Parameters):
         self.history_ = trained.history
         self.forest_loss_ = trained.forest_loss
         self.validation_loss_ = trained.validation_loss
+        loss = self._resolved_loss(trained.network)
+        self._uncertainty = uncertainty(trained.network, trained.predictions, data, loss)
         self._after_fit(data, trained.predictions)
         if self.verbose:
             write(summary(self, time.perf_counter() - started))

@@ -8,6 +8,8 @@ from joblib import parallel_config
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.ensemble import BaggingClassifier, BaggingRegressor, RandomForestClassifier, RandomForestRegressor
+from sklearn.ensemble._gb import BaseGradientBoosting
+from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import BaseHistGradientBoosting
 from sklearn.exceptions import NotFittedError as SklearnNotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
@@ -16,19 +18,24 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from neuralforest._frames import TableEncoder
 from neuralforest.base_models.extra_trees import max_samples
+from neuralforest.ensemble import TreeEnsemble
 from neuralforest.estimators.categorical_forest import CategoricalForest
 from neuralforest.estimators.categories import decoded
 from neuralforest.estimators.rows import FitRows
+from neuralforest.estimators.target_units import growing_units, restore_units, scaled
 from neuralforest.exceptions import InvalidParameterError
 from neuralforest.readers import library_of
+
+_MOST_ROWS = 400_000  # that a tree of the default forest is grown on; more of them train its network
 
 
 def default_forest(
     classifier: bool,
     n_rows: int,
     n_features: int,
-    bootstrap: bool = False,
     n_categories: NDArray[np.int64] | None = None,
+    any_rows: bool = False,
+    features: NDArray[np.int64] | None = None,
 ) -> BaseEstimator:
     """Return the forest that is grown when the user gives none.
 
@@ -36,21 +43,22 @@ def default_forest(
     the square root of the number of rows, as the theory allows, up to what can be trained in seconds. Few trees are
     enough for networks that are trained for long, unless there are few validation rows. Many features need more leaves
     and more trees. Where there are many, a third of the features is tried at every split: the trees get less
-    correlated, and the networks gain more than the trees lose. With `bootstrap` it is a random forest, whose rows are
-    drawn with replacement: for weights and for several targets, which bagged trees do not take.
+    correlated, and the networks gain more than the trees lose. With `any_rows`, it takes weights and several targets,
+    which scikit-learn's bagging does not. Given some features, trees split by those only.
     """
+    all_features, n_features = n_features, n_features if features is None else len(features)
     wanted = (50_000 if classifier else 10_000) / n_rows
     fewest = np.clip(n_features, 20, 30) if classifier else np.clip(2 * n_features / 3, 8, 30)
     n_trees = int(np.clip(wanted, fewest, 60))
-    fraction, n_leaves = max_samples(n_rows), min(3 * np.sqrt(n_rows), max(64, n_rows / 100, n_features))
+    fraction = max(min(max_samples(n_rows), _MOST_ROWS / n_rows), 1 / n_rows)
+    n_leaves = min(3 * np.sqrt(n_rows), max(64, n_rows / 100, n_features))
     shape: dict[str, Any] = {
         "max_leaf_nodes": int(np.clip(n_leaves, 16, 96)),
         "max_features": 1 / 3 if n_features >= 6 else 1.0,
     }
-    if n_categories is not None and n_categories.any():
-        return CategoricalForest(classifier, n_categories, n_trees, fraction, **shape)
-    if bootstrap:
-        return (RandomForestClassifier if classifier else RandomForestRegressor)(n_trees, **shape)
+    if any_rows or features is not None or (n_categories is not None and n_categories.any()):
+        own = np.zeros(all_features, np.int64) if n_categories is None else n_categories
+        return CategoricalForest(classifier, own, n_trees, fraction, **shape, features=features)
     if classifier:
         return BaggingClassifier(DecisionTreeClassifier(**shape), n_trees, max_samples=fraction, bootstrap=False)
     return BaggingRegressor(DecisionTreeRegressor(**shape), n_trees, max_samples=fraction, bootstrap=False)
@@ -69,26 +77,40 @@ def source_of(forest: Any, classifier: bool) -> Any:
         raise InvalidParameterError(
             f"forest must be an instance, got the class {forest.__name__}: write {forest.__name__}()"
         )
-    if _is_estimator(forest) and is_classifier(forest) != classifier:
+    if is_estimator(forest) and is_classifier(forest) != classifier:
         raise InvalidParameterError(
             f"forest must be a {kind}, like the estimator around it, got {forest!r}: use the other of "
             "NeuralForestRegressor and NeuralForestClassifier"
         )
+    _refuse_monotonic(forest)
     return forest
+
+
+def _refuse_monotonic(forest: Any) -> None:
+    """Refuse monotonic constraints: a trained network would violate them."""
+    for name, value in forest.get_params().items() if is_estimator(forest) else ():
+        if name.endswith(("monotonic_cst", "monotone_constraints")) and value is not None:
+            raise InvalidParameterError(
+                f"forest must have no monotonic constraints, because a trained network does not keep them, got "
+                f"{name}={value!r}: leave {name} out, or keep the trees as they are by neuralforest.convert(forest)"
+            )
 
 
 def tags_of(forest: Any, classifier: bool) -> Tags:
     """Return what a forest takes; for a model without tags, what a random forest takes."""
-    return get_tags(forest if _is_estimator(forest) else default_forest(classifier, 1, 1, bootstrap=True))
+    if is_estimator(forest):
+        return get_tags(forest)
+    return get_tags(RandomForestClassifier() if classifier else RandomForestRegressor())
 
 
-def _is_estimator(forest: Any) -> bool:
+def is_estimator(forest: Any) -> bool:
+    """Return whether a model, fitted or not, can be cloned and fitted anew."""
     return hasattr(forest, "fit") and hasattr(forest, "get_params") and not isinstance(forest, type)
 
 
 def is_fitted(forest: Any) -> bool:
     """Return whether a forest has been fitted; a model that is no scikit-learn estimator can only be fitted."""
-    if forest is None or not _is_estimator(forest):
+    if forest is None or not is_estimator(forest):
         return forest is not None
     try:
         check_is_fitted(forest)
@@ -97,14 +119,55 @@ def is_fitted(forest: Any) -> bool:
     return True
 
 
+def can_be_fitted(forest: Any) -> bool:
+    """Return whether a model can be fitted to other rows: it is an estimator, not frozen, not that of a model file."""
+    frozen = isinstance(forest, FrozenEstimator) or hasattr(forest, "_bags")
+    return forest is None or (is_estimator(forest) and not frozen)
+
+
+def is_averaged(forest: Any) -> bool:
+    """Return whether the prediction of a forest is a mean of trees, whose number is a parameter."""
+    return hasattr(type(forest), "estimators_samples_") and "n_estimators" in forest.get_params(deep=False)
+
+
+def is_sum(forest: Any) -> bool:
+    """Return whether a model, fitted or not, predicts a sum of trees: boosting, BART, or a `TreeEnsemble` of them."""
+    ensemble = getattr(forest, "ensemble", forest if isinstance(forest, TreeEnsemble) else None)
+    if isinstance(ensemble, TreeEnsemble):
+        return ensemble.aggregation == "sum"
+    libraries = ("xgboost", "lightgbm", "catboost", "stochtree")
+    boosting = (BaseGradientBoosting, BaseHistGradientBoosting)
+    return _library(forest) in libraries or isinstance(forest, boosting) or getattr(forest, "_is_sum", False)
+
+
+def copy_of(forest: Any) -> Any:
+    """Return an unfitted copy of a forest; `clone` refuses lists in CatBoost's parameters."""
+    return forest.copy() if _library(forest) == "catboost" else clone(forest)
+
+
 def prepare_forest(forest: Any, seed: int, n_jobs: int | None) -> Any:
     """Return an unfitted copy of a forest, with a seed and threads where it has such parameters that are not set."""
-    forest = forest.copy() if _library(forest) == "catboost" else clone(forest)  # which refuses lists in CatBoost
+    forest = copy_of(forest)
     parameters = forest.get_params(deep=False)
     for name, value in (("random_state", seed), ("n_jobs", n_jobs)):
         if name in parameters and parameters[name] is None:
             forest.set_params(**{name: value})
     return forest
+
+
+def tree_of(forest: Any, tree: int) -> Any:
+    """Return an unfitted forest of one tree: the tree with this number of a larger forest, if it gets the same rows.
+
+    scikit-learn draws a seed for each tree, one after the other; so the seeds of the trees before are skipped, as
+    `warm_start` does.
+    """
+    one = clone(forest)
+    if isinstance(forest, CategoricalForest):
+        one._only = tree
+        return one
+    random = np.random.RandomState(forest.random_state)
+    random.randint(np.iinfo(np.int32).max, size=tree)
+    return one.set_params(n_estimators=1, random_state=random, oob_score=False)  # which needs all trees
 
 
 def grow(
@@ -122,8 +185,13 @@ def grow(
                 f"sample_weight and class_weight need a forest that takes weights, and {type(forest).__name__} does not"
             )
         weights["sample_weight"] = table.forest_weight[rows]
+    target = table.target[rows]
+    units = None if target.dtype != np.float64 or is_classifier(forest) else growing_units(forest, target)
     with parallel_config(backend="threading"):  # growing a tree releases the GIL, and processes take seconds to start
-        forest.fit(_rows_for(forest, table.X[rows], encoder), table.target[rows], **weights)
+        X = table.X if len(rows) == table.X.shape[0] else table.X[rows]
+        forest.fit(_rows_for(forest, X, encoder), target if units is None else scaled(target, units), **weights)
+    if units is not None:
+        restore_units(forest, units)
     if names is not None and not hasattr(type(forest), "feature_names_in_"):
         forest.feature_names_in_ = names
         if isinstance(forest, CategoricalForest):
@@ -162,6 +230,16 @@ def has_out_of_bag_rows(forest: Any) -> bool:
 def bag_counts(forest: Any, n_rows: int) -> list[NDArray[np.int64]]:
     """Return, for every tree, how often it has drawn each row, (rows,); 0 for out-of-bag rows."""
     return [np.bincount(rows, minlength=n_rows) for rows in forest.estimators_samples_]
+
+
+def sample_seeds(forest: Any) -> list[Any]:
+    """Return the seeds that drew the rows of each tree, where the forest has them."""
+    own = getattr(forest, "_seeds", None)  # of scikit-learn's bagging
+    return (
+        [getattr(tree, "random_state", None) for tree in getattr(forest, "estimators_", [])]
+        if own is None
+        else list(own)
+    )
 
 
 def draws_by_weight(forest: Any) -> bool:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
-from typing import Any, get_args
+from typing import Any, Self, get_args
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -23,8 +23,9 @@ class Parameters(BaseEstimator):
     forest: Any = None
     _: KW_ONLY
     categorical_features: Any = "from_dtype"
-    training: str = "independent"
-    connectivity: str = "full"
+    tune: str = "all"
+    training: str = "auto"
+    connectivity: str = "auto"
     contrast: Contrast = (2.0, 0.5)
     contrast_unit: str = "node"
     learning_rate: float | tuple[float, float, float] = 0.012
@@ -48,6 +49,17 @@ class Parameters(BaseEstimator):
     random_state: int | np.random.RandomState | None = None
     verbose: int = 0
 
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; those of the forest by nested names, such as forest__max_depth, where one is given."""
+        nested = [name for name in params if name.startswith("forest__")]
+        if nested and params.get("forest", self.forest) is None:
+            raise InvalidParameterError(
+                f"{nested[0]} needs a forest that has the parameter, and forest is None, the default forest, which "
+                "chooses its parameters by the number of rows: pass forest=RandomForestRegressor(max_leaf_nodes=64), "
+                "say, or RandomForestClassifier"
+            )
+        return super().set_params(**params)
+
 
 Rule = tuple[Callable[[Any], bool], str]
 """Whether a value is right, and the words behind "must be"."""
@@ -59,9 +71,10 @@ def check_parameters(parameters: dict[str, Any], classifier: bool) -> None:
     for name, (is_right, words) in rules.items():
         if name in parameters and not is_right(parameters[name]):
             raise InvalidParameterError(f"{name} must be {words}, got {parameters[name]!r}")
-    if parameters["loss"] == "quantile" and (parameters["loss_parameter"] or 0.5) >= 1:
+    if parameters["loss"] == "quantile" and (parameters["loss_parameter"] or 1) >= 1:
         raise InvalidParameterError(
-            f"loss_parameter must be below 1 for loss='quantile', got {parameters['loss_parameter']!r}"
+            "loss_parameter must be the level of the quantile for loss='quantile', above 0 and below 1, such as 0.5 "
+            f"for the median, got {parameters['loss_parameter']!r}"
         )
 
 
@@ -71,10 +84,14 @@ def contrast_pairs(contrast: Any) -> list[tuple[float, float]]:
 
 
 def enough_epochs(data: TrainingData, batch_size: int, classifier: bool) -> int:
-    """Return how many epochs, within 5 to 400, make 3,800 steps of training, or where rows are few up to 6,000."""
+    """Return how many epochs make 3,800 steps of training, or where rows are few up to 6,000.
+
+    They are at most 400, and at least 5, or for many rows as many as make 50,000 steps of 32 rows, at least 2.
+    """
     n_rows = float(np.mean(data.fit.end - data.fit.begin))
+    fewest = np.clip(np.ceil(1_600_000 / n_rows), 2, 5)
     steps = np.clip((10_000_000 if classifier else 3_800_000) / n_rows, 3_800, 6_000)
-    return int(np.clip(np.ceil(steps * batch_size / n_rows), 5, 400))
+    return int(np.clip(np.ceil(steps * batch_size / n_rows), fewest, 400))
 
 
 def _one_of(*names: str) -> Rule:
@@ -118,6 +135,7 @@ def _is_rate(value: Any) -> bool:
         isinstance(rates, (list, tuple, np.ndarray))
         and len(rates) in ((1,) if isinstance(value, Real) else (3,))
         and all(_is_number(rate) and rate >= 0 for rate in rates)
+        and any(rate > 0 for rate in rates)
     )
 
 
@@ -128,13 +146,14 @@ _RULES: dict[str, Rule] = {
         lambda value: value is None or not isinstance(value, str) or value == "from_dtype",
         "'from_dtype', a list of names or numbers of columns, a mask, or None for no categories",
     ),
-    "training": _one_of("independent", "joint"),
-    "connectivity": _one_of("sparse", "full"),
+    "tune": _one_of("all", "leaves", "splits"),
+    "training": _one_of("auto", "independent", "joint"),
+    "connectivity": _one_of("auto", "sparse", "full"),
     "contrast": (
         _is_sequence_of_pairs,
         "a pair of positive numbers, for splits and leaves, or several such pairs to choose from",
     ),
-    "learning_rate": (_is_rate, "a number of at least 0, or three of them, for splits, leaves and output"),
+    "learning_rate": (_is_rate, "a positive number, or three of at least 0 for splits, leaves and output"),
     "schedule": _one_of(*get_args(Schedule)),
     "batch_size": _whole_number(1),
     "stacking": _or_none(_one_of("auto"), "the network alone"),
@@ -146,8 +165,8 @@ _RULES: dict[str, Rule] = {
     "n_epochs": _whole_number(0),  # of partial_fit
     "weight_decay": (lambda value: _is_number(value) and value >= 0, "a number of at least 0"),
     "loss": _one_of("auto", "squared_error", "huber", "quantile"),
-    "loss_parameter": _or_none(_number_above(0), "the loss's own default"),
-    "validation": _one_of("auto", "oob", "fraction"),
+    "loss_parameter": _or_none(_number_above(0), "the default of the Huber loss"),
+    "validation": _one_of("auto", "oob", "cv", "fraction"),
     "validation_fraction": (lambda value: _is_number(value) and 0 < value < 1, "a number between 0 and 1"),
     "n_iter_no_change": _or_none(_whole_number(1), "training to the last epoch"),
     "standardize": _BOOLEAN,

@@ -1,5 +1,6 @@
 """NeuralForestRegressor."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -7,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import column_or_1d
 
+from neuralforest.base_models.error_scale import with_error_scale
 from neuralforest.estimators import scaling
 from neuralforest.estimators._base import NeuralForest
 from neuralforest.estimators._docs import with_parameters
@@ -16,6 +18,7 @@ from neuralforest.training import TrainingData
 
 
 @with_parameters
+@dataclass(eq=False, repr=False)  # so that errors of the constructor name this class
 class NeuralForestRegressor(RegressorMixin, NeuralForest):
     """A random forest, rewritten as a neural network and trained further.
 
@@ -50,10 +53,10 @@ class NeuralForestRegressor(RegressorMixin, NeuralForest):
     def predict_quantiles(self, X: ArrayLike, quantiles: ArrayLike = (0.05, 0.95)) -> NDArray[np.float64]:
         """Predict quantiles of the target, for intervals that hold it with a given probability.
 
-        They are conformal: the errors on the validation (or out-of-bag) rows of `fit`, in units of the disagreement of
-        the trees there, times the disagreement for X. The coverage is marginal, over all rows together: where few trees
-        predict a validation row, as in the default forest, intervals are almost equally wide where there is little
-        noise and where there is much. Extreme quantiles need rows: 0.05 and 0.95 need 19 or more.
+        They are conformal: the errors on the validation (or out-of-bag) rows of `fit`, in units of the size of errors
+        there, times the size of errors for X. This size is learned from the errors, cross-fitted, where that makes
+        intervals better by more than chance; otherwise it is the disagreement of the trees. The coverage is marginal,
+        over all rows together. Extreme quantiles need rows: 0.05 and 0.95 need 19 or more.
 
         Parameters
         ----------
@@ -92,7 +95,12 @@ class NeuralForestRegressor(RegressorMixin, NeuralForest):
 
     def _after_fit(self, data: TrainingData, predictions: OutOfSamplePredictions) -> None:
         self._constant = _constants(data)
-        self._residuals = Residuals.measure(self.network_, data, predictions)
+        measured = Residuals.measure(self.network_, data, predictions)
+        none = np.zeros(data.X.shape[1], np.int64)
+        n_categories = none if self._encoder is None else self._encoder.n_categories
+        self._residuals = with_error_scale(
+            measured, self.network_, data, predictions, self._split_seed, self.n_jobs, n_categories
+        )
 
     def _after_partial_fit(self, data: TrainingData) -> None:
         self._constant = np.where(_constants(data) == self._constant, self._constant, np.nan)

@@ -1,6 +1,8 @@
 """The rows of a fit, validated and concatenated: those of fit(X, y), then those of X_val, y_val."""
 
+import hashlib
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,7 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array, check_X_y, get_tags
 from sklearn.utils.validation import _check_feature_names, _check_sample_weight, validate_data
 
-from neuralforest._frames import TableEncoder
+from neuralforest._compat import named_rows
+from neuralforest._frames import TableEncoder, refuse_times
 from neuralforest.exceptions import InvalidParameterError
 
 if TYPE_CHECKING:
@@ -23,8 +26,25 @@ class FitRows:
     X: Any  # dense or sparse (rows, features)
     target: NDArray[Any]  # numbers or labels, as the forest takes them
     weight: NDArray[np.float64]  # (rows,), 1 in the mean over the rows of fit(X, y), and over those of X_val
-    forest_weight: NDArray[np.float64] | None  # (rows,) in the user's units; None where there are no weights
+    forest_weight: NDArray[np.float64] | None  # (rows,) in the user's units; None where all are equal
     n_rows: int  # rows without those of X_val
+
+    @cached_property
+    def digest(self) -> str:
+        """A digest of the rows of fit(X, y)."""
+        X, rows = self.X[: self.n_rows], slice(self.n_rows)
+        parts = [X.data, X.indices, X.indptr] if scipy.sparse.issparse(X) else [X]
+        labels = self.target[rows]
+        parts += [labels if labels.dtype.kind in "biuf" else labels.astype(np.str_), self.weight[rows]]
+        digest = hashlib.sha256()
+        for part in parts:
+            digest.update(np.ascontiguousarray(part).tobytes())
+        return digest.hexdigest()
+
+    @property
+    def n_weighted_rows(self) -> int:
+        """The number of rows of positive weight, without those of X_val."""
+        return int(np.count_nonzero(self.weight[: self.n_rows]))
 
 
 def read_rows(
@@ -52,23 +72,26 @@ def read_rows(
         X, target, weight = _stacked(X, X_val), np.concatenate([target, target_val]), np.append(weight, weight_val)
         parts.append(slice(n_rows, None))
     class_weights = estimator._class_weights(target, n_rows)
-    weighted = sample_weight is not None or class_weights is not None
     if class_weights is not None:
         weight = weight * class_weights
     units = np.concatenate([_in_units_of_the_mean(weight[part]) for part in parts])
-    return FitRows(X, target, units, weight if weighted else None, n_rows)
+    are_equal = bool((weight[:n_rows] == weight[0]).all())  # weights that are all equal are none
+    return FitRows(X, target, units, None if are_equal else weight, n_rows)
 
 
 def read_X(estimator: "NeuralForest", X: ArrayLike, **options: Any) -> Any:
     """Check the features, and y if it is among the options, as far as scikit-learn does; encode categories."""
+    if options == {"reset": False} and _is_checked(estimator, X):
+        return X
     tags = get_tags(estimator).input_tags
+    refuse_times(X)
     if options["reset"]:
         estimator._encoder = TableEncoder.learn(X, estimator.categorical_features)
     if estimator._encoder is not None:
         return _encoded(estimator, X, **options)
     return validate_data(
         estimator,
-        X,
+        named_rows(X),
         accept_sparse="csr" if tags.sparse else False,
         dtype=[np.float64, np.float32],
         ensure_all_finite="allow-nan" if tags.allow_nan else True,
@@ -76,9 +99,22 @@ def read_X(estimator: "NeuralForest", X: ArrayLike, **options: Any) -> Any:
     )
 
 
+def _is_checked(estimator: "NeuralForest", X: Any) -> bool:
+    """Return whether X is an array of finite numbers that every further check would pass: they take longest for a row.
+
+    The sum of finite numbers may be infinite; then the checks decide.
+    """
+    if type(X) is not np.ndarray or X.ndim != 2 or X.dtype not in (np.float64, np.float32) or not len(X):
+        return False
+    if estimator._encoder is not None or hasattr(estimator, "feature_names_in_"):
+        return False
+    with np.errstate(over="ignore", invalid="ignore"):
+        return X.shape[1] == estimator.n_features_in_ and bool(np.isfinite(X.sum()))
+
+
 def _encoded(estimator: "NeuralForest", X: Any, reset: bool, **options: Any) -> Any:
     """Return a table with categories as numbers, and y if it is given."""
-    _check_feature_names(estimator, X, reset=reset)
+    _check_feature_names(estimator, named_rows(X), reset=reset)
     encoded = estimator._encoder.encode(X)  # type: ignore[union-attr]
     if reset:
         estimator.n_features_in_ = len(estimator._encoder.columns)  # type: ignore[union-attr]
@@ -99,9 +135,23 @@ def _read_part(
     estimator: "NeuralForest", X: Any, y: Any, weight: Any, reset: bool
 ) -> tuple[Any, NDArray[Any], NDArray[np.float64]]:
     numeric = not estimator._classifier
+    _refuse_missing(y)
     X, y = read_X(estimator, X, y=y, reset=reset, multi_output=numeric, y_numeric=numeric)
     target = estimator._check_target(y, reset)
     return X, target, _check_sample_weight(weight, X, dtype=np.float64, ensure_non_negative=True)
+
+
+def _refuse_missing(y: Any) -> None:
+    """Refuse a target with missing values that are no floats, such as None and pandas.NA, which cannot be compared."""
+    y = np.asarray(y)
+    if y.dtype.kind != "O":
+        return
+    for row, values in enumerate(y.reshape(len(y), -1) if y.ndim else ()):
+        missing = [value for value in values if value is None or type(value).__name__ in ("NAType", "NaTType")]
+        if missing:
+            raise InvalidParameterError(
+                f"y must have a value for every row, got {missing[0]!r} in row {row}: leave such rows out"
+            )
 
 
 def _in_units_of_the_mean(weight: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -112,7 +162,7 @@ def _in_units_of_the_mean(weight: NDArray[np.float64]) -> NDArray[np.float64]:
             "sample_weight times class_weight must have a positive and finite sum, among training rows and "
             f"among validation rows, got {weight.min():g} to {weight.max():g}"
         )
-    return weight / (total / len(weight))
+    return np.ones(len(weight)) if (weight == weight[0]).all() else weight / (total / len(weight))
 
 
 def _stacked(X: Any, X_val: Any) -> Any:

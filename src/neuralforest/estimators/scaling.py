@@ -1,6 +1,6 @@
 """Units of training: the spread of features and targets, so that one contrast and one learning rate suit all."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,8 @@ from neuralforest.exceptions import InvalidParameterError
 from neuralforest.network import FAR, ForestNetwork
 from neuralforest.training import TrainingData
 
-_SMALLEST, _LARGEST = 1e-6, 1e100  # spreads of a target that the squared errors of trees can tell from 0 and infinity
+_SMALLEST, _LARGEST = 1e-100, 1e100  # ranges of a target whose squares can be told from 0 and infinity
+_ENOUGH_ROWS = 200_000  # to measure the spread of features in the nodes of a tree
 _MOST = 1e15  # of a target in the units of training, whose squares are taken in float32
 
 
@@ -32,37 +33,75 @@ def measured_units(
     rows = rows[weight[rows] > 0]
     X, y, weight = data.X[rows], data.y[rows], weight[rows]
     center, spread = center_and_spread(X, weight)
-    units = {"center": center, "scale": spread}
-    if not standardize:
-        units = {"center": np.zeros_like(center), "scale": np.ones_like(spread)}
-    split_scale = node_split_scale(network, X, **units) if by_node else np.ones(network.ensemble.n_splits)
+    ranges = value_ranges(X, np.full(X.shape[1], np.nan))
+    columns, share = network.columns, np.zeros(network.columns.n_columns)
+    if columns.is_category.any():
+        share = np.where(columns.is_category, np.nan_to_num(columns.expand(X)), 0.0).mean(axis=0, dtype=np.float64)
+    measured = Measurements(center, spread, *ranges, *center_and_spread(y, weight), share)
     relevances = np.ones(X.shape[1])
-    if network.classes is None and standardize:
-        units["output_center"], units["output_scale"] = center_and_spread(y, weight)
-        if full and network.ensemble.aggregation == "mean":
-            factor = relevance(network, data, units["output_center"], units["output_scale"])
-            units["scale"] = spread / factor
-            relevances = factor
-    elif network.classes is None:
+    if uses_relevance(network, standardize, full):
+        relevances = relevance(network, data, measured.output_center, measured.output_scale)
+    elif network.classes is None and not standardize:
         check_scaled_target(data.y)
-    for name, end in zip(("low", "high"), value_ranges(X, units["center"]), strict=True):
-        units[name] = np.clip((end - units["center"]) / units["scale"], -FAR, FAR)
-    units |= {"spread": spread / units["scale"]}
+    split_scale = np.ones(network.ensemble.n_splits)
+    if by_node:
+        split_scale = node_split_scale(network, X, **measured.of_features(standardize))
+    return units_of(network, measured, relevances, split_scale, standardize)
+
+
+class Measurements(NamedTuple):
+    """What is measured of the training rows of positive weight."""
+
+    center: NDArray[np.float64]  # (features,)
+    spread: NDArray[np.float64]  # (features,)
+    low: NDArray[np.floating]  # (features,): the smallest value; NaN where there is none
+    high: NDArray[np.floating]  # (features,)
+    output_center: NDArray[np.float64]  # (outputs,)
+    output_scale: NDArray[np.float64]  # (outputs,)
+    share: NDArray[np.float64]  # (columns,): share of the rows that have a category; 0 for numbers
+
+    def of_features(self, standardize: bool) -> dict[str, NDArray[np.float64]]:
+        """Return center and scale of the features, before their relevance."""
+        if standardize:
+            return {"center": self.center, "scale": self.spread}
+        return {"center": np.zeros_like(self.center), "scale": np.ones_like(self.spread)}
+
+
+def uses_relevance(network: ForestNetwork, standardize: bool, full: bool) -> bool:
+    """Return whether features are scaled by their relevance."""
+    return network.classes is None and standardize and full and network.ensemble.aggregation == "mean"
+
+
+def units_of(
+    network: ForestNetwork,
+    measured: Measurements,
+    relevances: NDArray[np.float64],  # (features,); 1 where they are not used
+    split_scale: NDArray[np.float64],  # (splits,): see `node_split_scale`
+    standardize: bool,
+) -> dict[str, NDArray[np.float64]]:
+    """Return the units for `ForestNetwork.soften`, given what was measured."""
+    units = measured.of_features(standardize)
+    units["scale"] = units["scale"] / relevances
+    if network.classes is None and standardize:
+        units |= {"output_center": measured.output_center, "output_scale": measured.output_scale}
+    for name, end in (("low", measured.low), ("high", measured.high)):
+        known = np.where(np.isnan(end), units["center"], end)
+        units[name] = np.clip((known - units["center"]) / units["scale"], -FAR, FAR)
+    units |= {"spread": measured.spread / units["scale"]}
     if network.columns.is_category.any():
-        units |= _units_of_columns(network, X, units, relevances)
+        units |= _units_of_columns(network, measured.share, units, relevances)
         split_scale = np.where(network.ensemble.is_categorical, 1.0, split_scale)
     return units | {"split_scale": split_scale / relevances[network.ensemble.feature]}  # the same initial network
 
 
 def _units_of_columns(
     network: ForestNetwork,
-    X: NDArray[np.floating],
+    share: NDArray[np.float64],
     units: dict[str, NDArray[np.float64]],
     relevances: NDArray[np.float64],
 ) -> dict[str, NDArray[np.float64]]:
     """Return units of the input columns, given those of the features: a category is 0 or 1, times its relevance."""
     columns = network.columns
-    share = np.where(columns.is_category, np.nan_to_num(columns.expand(X)), 0.0).mean(axis=0)
     factor = relevances[columns.feature]
     of_categories = {
         "center": np.zeros(columns.n_columns),
@@ -84,8 +123,9 @@ def node_split_scale(
     Deep in a tree, nodes are narrow: scaled by the spread of all rows, their soft splits would overlap. NaN is
     ignored; no spread is taken as less than a fiftieth.
     """
-    e = network.ensemble
-    scaled = (X - center) / scale
+    e, X = network.ensemble, X[:: -(-len(X) // _ENOUGH_ROWS)]
+    used = np.unique(e.feature)
+    scaled = (X[:, used] - center[used]) / scale[used]
     known = np.isfinite(scaled)
     scaled[~known] = 0.0
     columns = known, scaled, scaled**2
@@ -95,14 +135,14 @@ def node_split_scale(
         order = np.argsort(leaves[:, tree], kind="stable")
         splits = slice(e.first_split[tree], e.first_split[tree + 1])
         bounds = np.searchsorted(leaves[order, tree], np.stack([e.begin[splits], e.end[splits]]))
-        feature = e.feature[splits]
+        feature = np.searchsorted(used, e.feature[splits])
         count, sum_, squares = (_sums(column[order], bounds, feature) for column in columns)
         count = np.maximum(count, 1)
         spread[splits] = np.sqrt(np.maximum(squares / count - (sum_ / count) ** 2, 0.0))
     return 1.0 / np.maximum(spread, 0.02)
 
 
-def _sums(rows: NDArray[Any], bounds: NDArray[np.int64], column: NDArray[np.int32]) -> NDArray[np.float64]:
+def _sums(rows: NDArray[Any], bounds: NDArray[np.int64], column: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return the sum of one column of rows[begin:end], for each pair of bounds, (2, pairs)."""
     sums = np.concatenate([np.zeros((1, rows.shape[1])), np.cumsum(rows, axis=0, dtype=np.float64)])
     return np.asarray(sums[bounds[1], column] - sums[bounds[0], column])
@@ -115,7 +155,7 @@ def check_target(y: NDArray[np.float64], check_range: bool) -> None:
     bad = (largest > _LARGEST) | (check_range & (spread > ROUNDING * largest) & (spread < _SMALLEST))
     for column in np.flatnonzero(bad):
         raise InvalidParameterError(
-            f"y must have a range of at least {_SMALLEST:g} and no value beyond {_LARGEST:g}, because trees square it, "
+            f"y must have a range of at least {_SMALLEST:g} and no value beyond {_LARGEST:g}, because it is squared, "
             f"got a range of {spread[column]:.3g} and a largest value of {largest[column]:.3g}: multiply y by a "
             "constant, and the predictions by its inverse"
         )

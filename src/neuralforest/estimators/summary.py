@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from neuralforest.estimators.scores import validation_scores
+from neuralforest.estimators.scores import validation_scores, validation_standard_error
 from neuralforest.network import ForestNetwork
 from neuralforest.training import Callback, History
 
@@ -24,13 +24,23 @@ def summary(estimator: "FitSteps", seconds: float) -> str:
     """Return what happened in a fit, in plain words."""
     name, forest, model = validation_scores(estimator)
     change = f" ({100 * (model / forest - 1):+.1f}%)" if forest > 0 else ""
+    error = validation_standard_error(estimator)
+    spread = "" if error is None else f" ± {error:.2g}"
     return "\n".join(
         [
             f"{estimator.network_!r}, contrast {estimator.contrast_}: {seconds:.1f} s",
-            f"validation {name} (used for model selection): forest {forest:.4g}, model {model:.4g}{change}",
-            "; ".join([trees_improved(estimator.history_), *stacking_text(estimator.network_)]),
+            f"validation {name} (used for model selection): forest {forest:.4g}, model {model:.4g}{spread}{change}",
+            "; ".join([_improvement(estimator), *stacking_text(estimator.network_)]),
         ]
     )
+
+
+def _improvement(estimator: "FitSteps") -> str:
+    if estimator.tune == "all":
+        return trees_improved(estimator.history_)
+    if (estimator.history_.best_epoch < 0).all():
+        return "no tuned trees were better than the forest: the model falls back to the forest"
+    return f"{estimator.network_.ensemble.n_trees} trees tuned"
 
 
 def trees_improved(history: History) -> str:
@@ -50,6 +60,18 @@ def stacking_text(network: ForestNetwork) -> list[str]:
     """Return the stacking weights in words, where there are base models."""
     weights = ", ".join(f"{name.replace('_', ' ')} {weight:.2f}" for name, weight in network.stacking_weights.items())
     return [f"stacking weights: {weights}"] if network.base_models else []
+
+
+def stacking_words(network: ForestNetwork) -> str:
+    """Return what a model consists of, as a sentence for readers who do not know stacking."""
+    own = "the forest, because no network was better on validation rows"
+    own = own if network.hard.all() else "the network of the forest"
+    if not network.base_models:
+        return f"The model is {own}. No other model is stacked with it."
+    parts = [(name.replace("_", " "), weight) for name, weight in network.stacking_weights.items()]
+    parts[0] = ("the forest" if network.hard.all() else "the network", parts[0][1])
+    listed = ", ".join(f"{100 * weight:.0f}% from {name}" for name, weight in parts)
+    return f"The model is a stack, a weighted mean of several models: {listed} of each prediction."
 
 
 def epoch_line(epoch: int, history: History) -> str:

@@ -1,15 +1,18 @@
 """Which rows a network is trained on and which validate it: given, held out, or out-of-bag."""
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from neuralforest.convert import convert
 from neuralforest.estimators import forests
 from neuralforest.estimators.rows import FitRows
-from neuralforest.exceptions import InvalidParameterError
+from neuralforest.exceptions import InvalidParameterError, ValidationWarning
 from neuralforest.training import SubnetworkRows
+from neuralforest.training.data import MOST_VALIDATION_ROWS
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,9 +29,12 @@ class TrainValidationSplit:
                 SubnetworkRows.shared(part, table.weight[part], n_subnetworks) for part in (self.fit, self.validation)
             )
             return fit, validation
-        counts = forests.bag_counts(forest, table.n_rows)
+        counts, is_used = forests.bag_counts(forest, table.n_rows)[:n_subnetworks], _may_validate(table)
+        is_weighted = table.weight > 0
+        out_of_bag = [every_other_first(np.flatnonzero((count == 0) & is_used & is_weighted)) for count in counts]
+        if not is_used.all() and all(count.max() == 1 for count in counts):
+            counts = [np.maximum(count, (~is_used).astype(np.int64)) for count in counts]
         bags = [np.flatnonzero(count) for count in counts]
-        out_of_bag = [_every_other_first(np.flatnonzero((count == 0) & (table.weight > 0))) for count in counts]
         if not any(map(len, out_of_bag)):
             raise InvalidParameterError(
                 "validation='oob' needs trees that leave rows of positive weight out, and none does, with n_samples = "
@@ -40,30 +46,87 @@ class TrainValidationSplit:
         return SubnetworkRows.own(bags, drawn), SubnetworkRows.own(out_of_bag, weights)
 
 
-def _every_other_first(rows: NDArray[np.int64]) -> NDArray[np.int64]:
+def _may_validate(table: FitRows) -> NDArray[np.bool_]:
+    """Return whether each row may validate: of many rows, those of a sample that all trees share.
+
+    The others train every network, even those of trees that were not grown on them.
+    """
+    if table.n_rows <= MOST_VALIDATION_ROWS:
+        return np.ones(table.n_rows, np.bool_)
+    sample = np.random.RandomState(0).permutation(table.n_rows)[:MOST_VALIDATION_ROWS]
+    return np.asarray(np.bincount(sample, minlength=table.n_rows) > 0)
+
+
+def every_other_first(rows: NDArray[np.int64]) -> NDArray[np.int64]:
     """Order rows so that both halves of them (see `selection.guard`) are alike even where the table is sorted."""
     return np.concatenate([rows[::2], rows[1::2]])
 
 
-def out_of_bag_is_chosen(validation: str, training: str, forest: Any, fitted: bool, n_rows: int) -> bool:
-    """Decide between out-of-bag rows and a fraction of them, for the parameter `validation`.
+def chosen_validation(
+    validation: str, training: str, forest: Any, fitted: bool, n_rows: int | None, can_be_fitted: bool
+) -> str:
+    """Return "oob", "cv" or "fraction" for the parameter `validation`.
 
-    Where the forest was given fitted, it matters whether it was fitted on the n_rows of fit(X, y).
+    Where the forest was given fitted, it matters whether it was fitted on the n_rows of fit(X, y); None are others. On
+    rows that it has seen, nothing can be validated.
     """
     if validation == "fraction":
-        return False
-    if training != "independent" or not forests.has_out_of_bag_rows(forest):
-        problem = f"training={training!r} and {' '.join(repr(forest).split())}"
-    elif fitted and forests.n_rows_seen(forest) != n_rows:
-        problem = f"{n_rows} rows for a forest that was fitted on {forests.n_rows_seen(forest)}"
-    else:
-        return True
+        return validation
+    leaves_rows_out, n_seen = forests.has_out_of_bag_rows(forest), forests.n_rows_seen(forest)
+    are_others = fitted and (n_rows is None or n_seen not in (None, n_rows))
+    if validation != "cv" and training != "joint" and leaves_rows_out and not are_others:
+        return "oob"
     if validation == "oob":
+        problem = f"training={training!r} and {' '.join(repr(forest).split())}"
+        if training != "joint" and leaves_rows_out:
+            rows = "other rows" if n_rows is None else f"{n_rows} rows"
+            problem = f"{rows} for a forest that was fitted on {n_seen}"
         raise InvalidParameterError(
             "validation='oob' needs training='independent', a forest whose trees leave rows out (bootstrap=True) and "
-            f"the rows that it was fitted on; got {problem}: pass X_val and y_val, or use validation='fraction'"
+            f"the rows that it was fitted on; got {problem}: pass X_val and y_val, or use validation='cv'"
         )
-    return False
+    if validation == "auto" and (leaves_rows_out or are_others):
+        return "fraction"
+    if not can_be_fitted:
+        convert(forest)  # what cannot be read has another problem
+        raise InvalidParameterError(
+            f"{type(forest).__name__} cannot be fitted again, and a model cannot be validated on rows that it may have "
+            "seen: pass X_val and y_val that it has not seen; or, if it has seen none of the rows of X, use "
+            "validation='fraction'"
+        )
+    return "cv"
+
+
+def warn_of_refit(forest: Any, split: Any, table: FitRows) -> None:
+    """Warn where copies of a fitted model are fitted, because its own rows cannot validate it."""
+    warnings.warn(
+        f"the given {type(forest).__name__} was fitted before, and cannot be compared with its network on rows that it "
+        "has seen: copies of it are fitted on the folds of a cross-validation; pass X_val and y_val to avoid that",
+        ValidationWarning,
+        stacklevel=6,
+    )
+
+
+def warn_of_seen_rows(forest: Any, split: Any, table: FitRows) -> None:
+    """Warn where rows of fit(X, y), which a fitted forest may have been fitted on, validate the network."""
+    if len(split.validation) > 0 and table.X.shape[0] == table.n_rows:
+        warnings.warn(
+            "the forest was fitted before, and may have been fitted on the rows that are held out here to compare it "
+            "with its network: pass X_val and y_val that it was not fitted on, or an unfitted forest",
+            ValidationWarning,
+            stacklevel=6,
+        )
+
+
+def warn_of_other_rows(split: Any, table: FitRows) -> None:
+    """Warn where training goes on with other rows, and some of these, which may not be new, validate the network."""
+    if len(split.validation) > 0 and table.X.shape[0] == table.n_rows:
+        warnings.warn(
+            "warm_start continues with other rows than those of the first fit; some of them are held out for "
+            "validation, and must not have been among the rows of the first: pass X_val and y_val, or use partial_fit",
+            ValidationWarning,
+            stacklevel=6,
+        )
 
 
 def hold_out(table: FitRows, fraction: float, labels: NDArray[Any] | None, seed: int) -> TrainValidationSplit:
