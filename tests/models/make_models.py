@@ -5,6 +5,7 @@ way by the versions of their time, and `tests/persistence/test_old_formats.py` l
 """
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -41,6 +42,7 @@ def make(X, y, labels):
         StackedModel("ridge", LinearModel(**linear, coef=coef, intercept=intercept), 0.0625),
     )
     regressor.network_ = soft(regressor.network_).with_base_models(stacked)
+    regressor._residuals = replace(regressor._residuals, scale=nf.convert(boosting))
     classifier = nf.NeuralForestClassifier(RandomForestClassifier(**TREES), **SMALL | {"connectivity": "full"})
     classifier.fit(X, labels)
     trees = StackedModel("extra_trees", nf.convert(ExtraTreesClassifier(**TREES).fit(X, labels)), 0.25)

@@ -15,7 +15,14 @@ from neuralforest.persistence import _container, _describe
 
 X = np.random.default_rng(0).normal(size=(40, 3)).round(2)
 Y = X[:, 0] + np.sin(3 * X[:, 1])
-SMALL = {"connectivity": "sparse", "contrast": (3.0, 1.0), "max_epochs": 2, "learning_rate": 0.05, "random_state": 0}
+SMALL = {
+    "connectivity": "sparse",
+    "contrast": (3.0, 1.0),
+    "max_epochs": 2,
+    "learning_rate": 0.05,
+    "stacking": None,
+    "random_state": 0,
+}
 RF = {"n_estimators": 3, "max_leaf_nodes": 5}
 
 

@@ -88,7 +88,7 @@ HOSTILE = {
         lambda: raw('"neuralforest":"{}"},' + ",".join(f'"{i}":0' for i in range(129)) + "}"),
         "128 arrays",
     ),
-    "the next format": (lambda: forged(network(), format=9), "reads formats up to 8: upgrade neuralforest"),
+    "the next format": (lambda: forged(network(), format=12), "reads formats up to 11: upgrade neuralforest"),
     "a format of 0": (lambda: forged(network(), format=0), "must be from 1"),
     "an unknown kind": (
         lambda: forged(network(), kind="os.system"),
@@ -424,9 +424,18 @@ HOSTILE_ESTIMATORS = {
         lambda: forged(a_regressor(), {"residuals.prior": np.array([-1.0])}),
         "negative, got -1",
     ),
+    "a scale without trees": (
+        lambda: forged(a_regressor(), model__error_scale={"aggregation": "sum", "link": "identity"}),
+        "'error_scale.value' is missing",
+    ),
+    "a scale of another kind": (lambda: forged(a_regressor(), model__error_scale={"link": "exp"}), "'aggregation'"),
     "no residuals": (lambda: forged(a_regressor(), {"residuals.relative": np.empty((0, 1))}), "at least one"),
     "a late epoch": (lambda: forged(a_regressor(), {"history.best_epoch": np.full(3, 9)}), "must be from -1 to 2"),
     "draws without rows": (lambda: forged(a_regressor(), model__forest__n_rows=None), "of at least one row"),
+    "more rows than there are": (
+        lambda: forged(a_regressor(), model__forest__n_drawn=41, model__forest__replacement=False),
+        "41 of 40 rows cannot be drawn without replacement",
+    ),
     "many draws": (lambda: forged(a_regressor(), model__forest__n_drawn=10**9), "at most 16 times"),
     "wrong bags": (lambda: forged(a_regressor(), {"forest.bags": np.zeros((3, 4), np.uint8)}), "a seed for each tree"),
     "heavy bags": (

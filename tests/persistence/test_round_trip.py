@@ -40,6 +40,7 @@ from persistence.models import (
     soft_network,
     table,
 )
+from small_models import at_most_boosting_rounds, output, steps
 
 OUTPUTS = ("predict", "predict_proba", "predict_quantiles", "apply", "decision_function")
 
@@ -121,7 +122,7 @@ def models(draw):
     return model
 
 
-@pytest.mark.filterwarnings("ignore:.*networks diverged")
+@pytest.mark.filterwarnings("ignore:.*networks diverged", "ignore:warm_start continues with other rows")
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(model=models(), warm_start=st.booleans())
 def test_a_loaded_model_is_the_same_bit_for_bit_and_continues_training_the_same_way(model, warm_start, tmp_path):
@@ -332,3 +333,23 @@ def test_all_fields_of_models_are_stored():
     stored |= set(description["model"]["network"]) | set(description["model"]["network"]["soft"])
     for kind in (TreeEnsemble, Softening, type(model._residuals), nf.History):
         assert {item.name for item in fields(kind) if item.init} <= stored
+
+
+@pytest.mark.parametrize("classifier", [False, True])
+@pytest.mark.parametrize("given", [False, True])
+def test_a_loaded_stack_continues_training_the_same_way(classifier, given, tmp_path):
+    X, y = steps(classifier)
+    kind = nf.NeuralForestClassifier if classifier else nf.NeuralForestRegressor
+    options = {"X_val": X[180:], "y_val": y[180:]} if given else {}
+    rows = (X[:180], y[:180]) if given else (X, y)
+    with at_most_boosting_rounds(100):
+        model = kind(max_epochs=2, warm_start=True, random_state=0).fit(*rows, **options)
+        assert model.network_.base_models
+        nf.save(model, tmp_path / "model")
+        loaded = nf.load(tmp_path / "model").fit(*rows, **options)
+        model.fit(*rows, **options)
+    assert output(loaded, X).tobytes() == output(model, X).tobytes()
+    assert (loaded.validation_loss_, loaded.forest_loss_) == (model.validation_loss_, model.forest_loss_)
+    assert loaded.stacking_weights_ == model.stacking_weights_
+    if not classifier:
+        assert loaded.predict_quantiles(X).tobytes() == model.predict_quantiles(X).tobytes()

@@ -13,18 +13,21 @@ from neuralforest._frames import Column, TableEncoder
 from neuralforest.ensemble import TreeEnsemble
 from neuralforest.estimators import NeuralForestClassifier, NeuralForestRegressor, forests
 from neuralforest.estimators._base import NeuralForest
+from neuralforest.estimators.modes import training_of
 from neuralforest.exceptions import ModelFileError
 from neuralforest.network import ForestNetwork
 from neuralforest.persistence._fields import ArrayFields, Arrays, Fields
-from neuralforest.persistence._network import restore_network, store_network
+from neuralforest.persistence._network import restore_network, restore_trees_like, store_network, store_trees_like
 from neuralforest.persistence._plain import from_json, restore_labels, store_labels, to_json
 from neuralforest.persistence.stored_forest import MAX_DRAWS, Bags, StoredForest
 from neuralforest.selection.intervals import Residuals
+from neuralforest.selection.source import SOURCE
 from neuralforest.training import History
 
 ESTIMATORS: dict[str, type[NeuralForest]] = {"regressor": NeuralForestRegressor, "classifier": NeuralForestClassifier}
 """The kinds of estimators, as a file names them; it names no class."""
 
+_SCALE = "error_scale."  # the prefix of the arrays of its trees
 _NOT_STORED = ("forest", "callback", "checkpoint")
 
 
@@ -41,14 +44,16 @@ def store_estimator(estimator: NeuralForest, arrays: Arrays) -> dict[str, Any]:
         labels = store_labels(estimator.classes_, "fit.classes", arrays)
     else:
         arrays["fit.constant"] = estimator._constant
-        for item in fields_of(Residuals):
-            arrays[f"residuals.{item.name}"] = np.atleast_1d(getattr(estimator._residuals, item.name))
+        for name in ("relative", "floor", "prior"):
+            arrays[f"residuals.{name}"] = np.atleast_1d(getattr(estimator._residuals, name))
     return {
         "parameters": _plain_parameters(estimator),
         "forest": _store_forest(estimator, arrays),
         "feature_names": None if names is None else [str(name) for name in names],
         "classes": labels,
+        "error_scale": _store_scale(estimator, arrays),
         "split_seed": int(estimator._split_seed),
+        "rows_digest": estimator._rows_digest,
         "columns": None if estimator._encoder is None else _store_columns(estimator._encoder, arrays),
         "network": store_network(estimator.network_, arrays),
     }
@@ -95,16 +100,18 @@ def _plain_parameters(estimator: NeuralForest) -> dict[str, Any]:
 def _store_forest(estimator: NeuralForest, arrays: Arrays) -> dict[str, Any]:
     forest, tags = estimator.forest_, get_tags(estimator)
     n_rows, bags = forests.n_rows_seen(forest), None
-    if estimator.training == "independent" and n_rows is not None and forests.has_out_of_bag_rows(forest):
-        seeds = [getattr(tree, "random_state", None) for tree in getattr(forest, "estimators_", [])]
+    training = training_of(estimator.training, estimator.network_.ensemble)
+    if training == "independent" and n_rows is not None and forests.has_out_of_bag_rows(forest):
         is_stored = isinstance(forest, StoredForest)
-        bags = forest._bags if is_stored else Bags.of(forest.estimators_samples_, seeds, n_rows)
+        bags = forest._bags if is_stored else Bags.of(forest.estimators_samples_, forests.sample_seeds(forest), n_rows)
     if bags is not None:
         arrays["forest.bags"] = bags.drawn
     return {
         "given": estimator.forest is not None,
+        "n_folds": int(estimator._n_folds),
         "n_rows": None if n_rows is None else int(n_rows),
         "n_drawn": None if bags is None else bags.n_drawn,
+        "replacement": bags is None or bags.replacement,
         "draws_by_weight": forests.draws_by_weight(forest),
         "allow_nan": bool(tags.input_tags.allow_nan),
         "sparse": bool(tags.input_tags.sparse),
@@ -115,11 +122,17 @@ def _store_forest(estimator: NeuralForest, arrays: Arrays) -> dict[str, Any]:
 def restore_estimator(kind: type[NeuralForest], fields: Fields, arrays: ArrayFields) -> NeuralForest:
     """Return the estimator that `store_estimator` was given."""
     network = restore_network(fields.inner("network"), arrays)
-    if network.soft is None or (network.classes is not None) != kind._classifier:
-        raise ModelFileError("an estimator must have a soft network for its own task")
     estimator = kind(**_restore_parameters(kind, fields.take("parameters", dict)))
-    given, forest = _restore_forest(fields.inner("forest"), arrays, network.ensemble)
-    estimator.forest, estimator.forest_ = forest if given else None, forest
+    is_soft = network.soft is not None or estimator.tune in ("leaves", "splits")  # whose networks are trees
+    if not is_soft or (network.classes is not None) != kind._classifier:
+        raise ModelFileError("an estimator must have a soft network for its own task")
+    given, n_folds, forest = _restore_forest(fields.inner("forest"), arrays, network.ensemble)
+    estimator._n_folds = n_folds
+    estimator.forest_, estimator._source_model, estimator._source_predictions = forest, None, None
+    for each in network.base_models:
+        if each.name == SOURCE and isinstance(each.model, ForestNetwork):
+            estimator._source_model = StoredForest.of(each.model.ensemble, None, None, False, forest._accepts)
+    estimator.forest = estimator.source_ if given else None
     estimator.network_, estimator.n_features_in_ = network, network.ensemble.n_features
     names = fields.strings("feature_names")
     if names is not None:
@@ -127,11 +140,14 @@ def restore_estimator(kind: type[NeuralForest], fields: Fields, arrays: ArrayFie
             raise ModelFileError(f"feature_names must be {estimator.n_features_in_} names, got {len(names)}")
         estimator.feature_names_in_ = np.array(names, object)
     labels = fields.optional("classes", lambda labels: restore_labels(labels, "fit.classes", arrays))
+    scale = fields.optional("error_scale", lambda scale: restore_trees_like(network.ensemble, scale, arrays, _SCALE))
     if kind._classifier:
         estimator.classes_ = _check_labels(labels, network)
     else:
-        _restore_regression(estimator, arrays, network.ensemble.n_outputs)
-    estimator._split_seed, estimator._of_base_models = fields.count("split_seed", 0), None
+        _restore_regression(estimator, arrays, network.ensemble.n_outputs, scale)
+    estimator._split_seed = fields.count("split_seed", 0)
+    estimator._rows_digest = fields.take("rows_digest", str, type(None))
+    estimator._uncertainty = None
     columns = fields.take("columns", list, type(None))
     estimator._encoder = _restore_columns(columns, arrays, network.ensemble.n_features)
     fields.close()
@@ -156,9 +172,11 @@ def _restore_parameters(kind: type[NeuralForest], values: dict[str, Any]) -> dic
     return parameters
 
 
-def _restore_forest(fields: Fields, arrays: ArrayFields, e: TreeEnsemble) -> tuple[bool, StoredForest]:
+def _restore_forest(fields: Fields, arrays: ArrayFields, e: TreeEnsemble) -> tuple[bool, int, StoredForest]:
+    n_folds = fields.count("n_folds", 0)
     given, draws_by_weight = fields.take("given", bool), fields.take("draws_by_weight", bool)
     n_rows, n_drawn = fields.take("n_rows", int, type(None)), fields.take("n_drawn", int, type(None))
+    replacement = fields.take("replacement", bool)
     accepts = fields.take("allow_nan", bool), fields.take("sparse", bool), fields.take("multi_output", bool)
     fields.close()
     bags = None
@@ -167,8 +185,11 @@ def _restore_forest(fields: Fields, arrays: ArrayFields, e: TreeEnsemble) -> tup
             raise ModelFileError(
                 f"a bootstrap sample must be of at least one row, and at most {MAX_DRAWS} times the number of rows"
             )
-        bags = Bags(_check_bags(arrays.any("forest.bags"), e.n_trees, n_rows, n_drawn), n_rows, n_drawn)
-    return given, StoredForest.of(e, bags, n_rows, draws_by_weight, accepts)
+        drawn = _check_bags(arrays.any("forest.bags"), e.n_trees, n_rows, n_drawn)
+        if not replacement and n_drawn > n_rows:
+            raise ModelFileError(f"{n_drawn} of {n_rows} rows cannot be drawn without replacement")
+        bags = Bags(drawn, n_rows, n_drawn, replacement)
+    return given, n_folds, StoredForest.of(e, bags, n_rows, draws_by_weight, accepts)
 
 
 def _check_bags(drawn: NDArray[Any], n_trees: int, n_rows: int, n_drawn: int) -> NDArray[Any]:
@@ -190,7 +211,16 @@ def _check_labels(labels: Any, network: ForestNetwork) -> Any:
     return labels
 
 
-def _restore_regression(estimator: NeuralForest, arrays: ArrayFields, n_outputs: int) -> None:
+def _store_scale(estimator: NeuralForest, arrays: Arrays) -> dict[str, Any] | None:
+    """Store the model of the size of errors, where prediction intervals have one."""
+    if not isinstance(estimator, NeuralForestRegressor) or estimator._residuals.scale is None:
+        return None
+    return store_trees_like(estimator._residuals.scale.ensemble, arrays, _SCALE)
+
+
+def _restore_regression(
+    estimator: NeuralForest, arrays: ArrayFields, n_outputs: int, scale: ForestNetwork | None
+) -> None:
     constant = arrays.take("fit.constant", np.float64, (n_outputs,))
     relative = arrays.finite("residuals.relative", (None, n_outputs))
     if np.isinf(constant).any() or not len(relative) or (np.diff(relative, axis=0) < 0).any():
@@ -199,7 +229,7 @@ def _restore_regression(estimator: NeuralForest, arrays: ArrayFields, n_outputs:
     if prior < 0:
         raise ModelFileError(f"array 'residuals.prior' must not be negative, got {prior:g}")
     floor = arrays.finite("residuals.floor", (n_outputs,), positive=True)
-    estimator._constant, estimator._residuals = constant, Residuals(relative, floor, prior)
+    estimator._constant, estimator._residuals = constant, Residuals(relative, floor, prior, scale)
 
 
 def _restore_history(arrays: ArrayFields, n_subnetworks: int) -> History:

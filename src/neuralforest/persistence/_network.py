@@ -146,6 +146,25 @@ def _restore_softening(fields: Fields, arrays: ArrayFields, e: TreeEnsemble) -> 
     )
 
 
+def store_trees_like(e: TreeEnsemble, arrays: Arrays, prefix: str) -> dict[str, Any]:
+    """Store trees without what they have in common with those of the network."""
+    _store_trees(e, arrays, prefix)
+    return {name: getattr(e, name) for name in _AGGREGATION}
+
+
+def restore_trees_like(e: TreeEnsemble, fields: Fields, arrays: ArrayFields, prefix: str) -> ForestNetwork:
+    """Return the trees that `store_trees_like` was given, as a hard network; `e` are those of the network."""
+    options = fields.choices(_AGGREGATION)
+    fields.close()
+    try:
+        trees = ForestNetwork(replace(e, **_restore_trees(arrays, prefix), **options))
+    except InvalidEnsembleError as error:
+        raise ModelFileError(f"its trees are not valid: {error}") from error
+    if trees.ensemble.n_outputs != e.n_outputs:
+        raise ModelFileError(f"trees must have {e.n_outputs} outputs, got {trees.ensemble.n_outputs}")
+    return trees
+
+
 def _store_base_model(stacked: StackedModel, number: int, arrays: Arrays) -> dict[str, Any]:
     """Store a base model; trees without what they have in common with those of the network."""
     model, prefix = stacked.model, f"base_model.{number}."
@@ -160,8 +179,7 @@ def _store_base_model(stacked: StackedModel, number: int, arrays: Arrays) -> dic
         )
     if model.soft is not None or model.base_models:
         raise ModelFileError(f"a base model must be a hard network without base models to be saved, got {model!r}")
-    _store_trees(model.ensemble, arrays, prefix)
-    return description | {"kind": "trees"} | {name: getattr(model.ensemble, name) for name in _AGGREGATION}
+    return description | {"kind": "trees"} | store_trees_like(model.ensemble, arrays, prefix)
 
 
 def _restore_base_model(fields: Fields, number: int, arrays: ArrayFields, e: TreeEnsemble) -> StackedModel:

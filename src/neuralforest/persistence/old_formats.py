@@ -101,7 +101,34 @@ def _to_8(description: Description, arrays: Arrays) -> Content:
     return description, arrays
 
 
-_STEPS: tuple[Callable[[Description, Arrays], Content], ...] = (_to_2, _to_3, _to_4, _to_5, _to_6, _to_7, _to_8)
+def _to_9(description: Description, arrays: Arrays) -> Content:
+    """An estimator stores a digest of the rows of its fit, and the number of folds that its forest was fitted in."""
+    if description.get("kind") != "network":
+        model = _object(description, "model")
+        forest = _object(model, "forest") | {"n_folds": 0}
+        description = description | {"model": model | {"rows_digest": None, "forest": forest}}
+    return description, arrays
+
+
+def _to_10(description: Description, arrays: Arrays) -> Content:
+    """The seeds of a forest may draw the rows of its trees without replacement."""
+    if description.get("kind") != "network":
+        model = _object(description, "model")
+        description = description | {"model": model | {"forest": _object(model, "forest") | {"replacement": True}}}
+    return description, arrays
+
+
+def _to_11(description: Description, arrays: Arrays) -> Content:
+    """Errors behind prediction intervals may be in units of a learned scale."""
+    if description.get("kind") != "network":
+        description = description | {"model": {"error_scale": None} | _object(description, "model")}
+    return description, arrays
+
+
+_STEPS: tuple[Callable[[Description, Arrays], Content], ...] = (
+    *(_to_2, _to_3, _to_4, _to_5, _to_6, _to_7, _to_8, _to_9),
+    *(_to_10, _to_11),
+)
 
 FORMAT = len(_STEPS) + 1
 """The number of the current format."""

@@ -1,18 +1,16 @@
 """StoredForest: the trees of a loaded estimator with the interface of a fitted forest. Independent of files."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
-from sklearn.metrics import accuracy_score, r2_score
+from numpy.typing import NDArray
 from sklearn.utils import Tags
-from sklearn.utils.metaestimators import available_if
 
 from neuralforest.ensemble import TreeEnsemble
-from neuralforest.exceptions import NotFittedError, UnsupportedModelError
-from neuralforest.network import ForestNetwork, feature_importances
+from neuralforest.estimators.ensemble_forest import EnsembleForest
+from neuralforest.exceptions import UnsupportedModelError
 
 MAX_DRAWS = 16
 """The largest size of a bootstrap sample, as a multiple of the number of rows: it bounds the memory for samples."""
@@ -25,14 +23,18 @@ class Bags:
     Parameters
     ----------
     drawn : int64 array (trees,), or unsigned array (trees, rows)
-        Seeds: a tree's rows are ``RandomState(seed).randint(0, n_rows, n_drawn)``, a stream that NumPy keeps unchanged.
-        Or how often each tree drew each row.
+        Seeds: a tree's rows are ``RandomState(seed).randint(0, n_rows, n_drawn)``, or without replacement
+        ``RandomState(seed).permutation(n_rows)[:n_drawn]``, streams that NumPy keeps unchanged. Or how often each tree
+        drew each row.
     n_rows, n_drawn : int
+    replacement : bool
+        Whether seeds draw with replacement.
     """
 
     drawn: NDArray[np.integer]
     n_rows: int
     n_drawn: int
+    replacement: bool = True
 
     @classmethod
     def of(cls, samples: list[NDArray[np.integer]], seeds: list[Any], n_rows: int) -> "Bags | None":
@@ -41,9 +43,10 @@ class Bags:
         if not 0 < n_drawn <= MAX_DRAWS * n_rows:
             return None
         if len(seeds) == len(samples) and all(isinstance(s, int | np.integer) and 0 <= s < 2**32 for s in seeds):
-            bags = cls(np.array(seeds, np.int64), n_rows, n_drawn)
-            if all(map(np.array_equal, samples, bags.samples)):
-                return bags
+            for replacement in (True, False):
+                bags = cls(np.array(seeds, np.int64), n_rows, n_drawn, replacement)
+                if all(map(_same_rows, samples, bags._drawn_by_seeds())):
+                    return bags
         counts = np.stack([np.bincount(rows, minlength=n_rows) for rows in samples])
         return cls(counts.astype(np.min_scalar_type(counts.max())), n_rows, n_drawn)
 
@@ -52,10 +55,22 @@ class Bags:
         """The rows of each tree, repeated as often as they were drawn."""
         if self.drawn.ndim == 2:
             return [np.repeat(np.arange(self.n_rows), count) for count in self.drawn]
-        return [np.random.RandomState(seed).randint(0, self.n_rows, self.n_drawn) for seed in self.drawn.tolist()]
+        return list(self._drawn_by_seeds())
+
+    def _drawn_by_seeds(self) -> Iterator[NDArray[np.int64]]:
+        for seed in self.drawn.tolist():
+            random = np.random.RandomState(seed)
+            if self.replacement:
+                yield random.randint(0, self.n_rows, self.n_drawn)
+            else:
+                yield random.permutation(self.n_rows)[: self.n_drawn]
 
 
-class StoredForest(BaseEstimator):
+def _same_rows(one: NDArray[np.integer], other: NDArray[np.integer]) -> bool:
+    return len(one) == len(other) and bool((np.sort(one) == np.sort(other)).all())
+
+
+class StoredForest(EnsembleForest):
     """The forest of a loaded estimator: it predicts as the forest did, and cannot be fitted again.
 
     Parameters
@@ -72,7 +87,6 @@ class StoredForest(BaseEstimator):
     n_features_in_ : int
     """
 
-    ensemble_: TreeEnsemble | None = None
     _bags: Bags | None = None
     _accepts = (True, True, True)
 
@@ -116,44 +130,6 @@ class StoredForest(BaseEstimator):
         if self._bags is None:
             raise AttributeError("this forest has no bootstrap samples, or they are not known")
         return self._bags.samples
-
-    @property
-    def network_(self) -> ForestNetwork:
-        """The hard network of the trees."""
-        if self.ensemble_ is None:
-            raise NotFittedError("this StoredForest is not fitted: load an estimator with nf.load and use its forest_")
-        return ForestNetwork(self.ensemble_)
-
-    @property
-    def feature_importances_(self) -> NDArray[np.float64]:
-        return feature_importances(self.network_)
-
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Predict the target, or the label, of each row."""
-        return self.network_.predict(X)
-
-    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """Return R2 for a regressor, accuracy for a classifier."""
-        measure = accuracy_score if hasattr(self, "classes_") else r2_score
-        return float(measure(y, self.predict(X), sample_weight=sample_weight))
-
-    @available_if(lambda forest: hasattr(forest, "classes_"))  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Return class probabilities, (rows, classes)."""
-        return self.network_.predict_proba(X)
-
-    @available_if(lambda forest: hasattr(forest, "classes_") and forest.network_.link != "identity")  # type: ignore[untyped-decorator]
-    def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Return the raw scores of gradient boosting, (rows,) or (rows, classes)."""
-        scores = self.network_.output(X)
-        return scores[:, 0] if scores.shape[1] == 1 else scores
-
-    def apply(self, X: ArrayLike) -> NDArray[np.int32]:
-        """Return the leaf of each row in each tree, (rows, trees), counted from left to right."""
-        return self.network_.apply(X)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return self.ensemble_ is not None
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
