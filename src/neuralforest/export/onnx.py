@@ -122,7 +122,8 @@ def _raw_prediction(graph: Graph, view: View, x: str, form: str) -> str:
         total = graph.add("Mul", total, graph.number(network.network_weight))
     for each in network.base_models:
         if isinstance(each.model, ForestNetwork):
-            _, prediction = _prediction(graph, view.of_base_model(each.model), x, form)
+            score, prediction = _prediction(graph, view.of_base_model(each.model), x, form)
+            prediction = prediction if view.ensemble.link == "identity" else score
         else:
             prediction = _add_linear(graph, each.model, x)
         total = graph.add("Add", total, graph.add("Mul", prediction, graph.number(each.weight)))

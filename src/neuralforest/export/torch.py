@@ -127,7 +127,7 @@ class ForestModule(nn.Module):
         if self.stacking_weights:
             total = self.network_weight * total
         for model, weight in zip(self.base_models, self.stacking_weights, strict=True):
-            total = total + weight * model(x)
+            total = total + weight * (model(x) if self.link == "identity" else model.output(x))
         return total.to(dtype)
 
     def _with_missing(self, x: Tensor) -> Tensor:
