@@ -142,7 +142,7 @@ def test_a_surface_over_codes_and_many_categories():
 def test_a_report_names_categories(connectivity, tmp_path):
     X, y = table()
     page = write_report(fitted(connectivity), X, y, tmp_path / "report.html").read_text(encoding="utf-8")
-    assert page.count("<svg") == 5
+    assert page.count("<svg") == 10
     assert "kind in {" in page or "kind not in {" in page
     assert "<oak>" not in page
     rmse = np.sqrt(np.mean((fitted(connectivity).predict(X) - y) ** 2))

@@ -50,7 +50,7 @@ def test_the_report_on_a_model_file_has_the_names_of_the_columns(folder, model, 
 
 def test_a_report_encodes_categories_once(folder, monkeypatch):
     given = []
-    monkeypatch.setattr("neuralforest.report.write_report", lambda *arguments: given.append(arguments[:3]))
+    monkeypatch.setattr("neuralforest.report.write_report", lambda *arguments, **_: given.append(arguments[:3]))
     assert report(folder, "price.nforest", "data.csv") == 0
     ((model, X, y),) = given
     table = pandas.read_csv(folder / "data.csv")

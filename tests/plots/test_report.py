@@ -4,12 +4,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn import metrics
+from sklearn.inspection import partial_dependence
 
 import neuralforest as nf
 import small_models
 from neuralforest.exceptions import InvalidParameterError, NotFittedError
 from neuralforest.network import StackedModel
 from neuralforest.report import write_report
+from neuralforest.report._dependence import dependence
+from neuralforest.report._scores import classification_scores, regression_scores
 from plots import browser, models
 
 EMPTY = {"meta", "link", "br", "img", "hr"}
@@ -63,7 +67,7 @@ def test_the_page_is_one_file_that_fetches_nothing(page):
     assert not re.search(r"https?://|//[a-z]+\.", re.sub(r"data:image/png;base64,[^\"]*", "", text))
     found = Page(text)
     assert "script" not in found.tags
-    assert found.tags.count("svg") == 5
+    assert found.tags.count("svg") == 11  # two of residuals, four of partial dependence, five of the model
     assert all(link.startswith(("#", "data:")) for link in found.links)
     assert not re.search(r"url\((?!#)", text)
     assert len(found.ids) == len(set(found.ids))
@@ -101,7 +105,8 @@ def test_the_page_of_a_classifier_has_log_loss_and_accuracy(tmp_path):
     text = Page(write_report(model, X, y, tmp_path / "page.html").read_text(encoding="utf-8")).text
     own = model.predict_proba(X)[np.arange(len(y)), y]
     assert f"{-np.log(own).mean():.4g}" in text
-    assert f"accuracy {model.forest_.score(X, y):.4g} {model.score(X, y):.4g}" in text
+    found = re.search(r"accuracy ([\d.]+) \([\d.]+ to [\d.]+\) ([\d.]+) \(", text)
+    assert found.groups() == (f"{model.forest_.score(X, y):.4g}", f"{model.score(X, y):.4g}")
 
 
 def test_the_page_has_the_stacking_weights_of_the_model(tmp_path):
@@ -110,7 +115,12 @@ def test_the_page_has_the_stacking_weights_of_the_model(tmp_path):
     boosting = StackedModel("gradient_boosting", nf.convert(small_models.boosted().fit(X, y)), 0.25)
     model.network_ = model.network_.with_base_models((boosting,))
     text = Page(write_report(model, X, y, tmp_path / "page.html").read_text(encoding="utf-8")).text
-    assert "Stacking weights: network 0.75, gradient boosting 0.25." in text
+    assert "The model is a stack" in text
+    assert "75% from the network, 25% from gradient boosting of each prediction" in text
+    assert (
+        f"The network has a weight of 0.75 in the prediction, this tree {0.75 / model.network_.ensemble.n_trees:.2g}"
+        in text
+    )
     assert f"RMSE {np.sqrt(np.mean((model.forest_.predict(X) - y) ** 2)):.4g}" in text
     assert f"{np.sqrt(np.mean((model.predict(X) - y) ** 2)):.4g}" in text
 
@@ -119,6 +129,57 @@ def test_the_same_model_gives_the_same_page(page, tmp_path):
     X, y = models.rows()
     again = write_report(models.fitted("independent", "full"), X, y, str(tmp_path / "again.html"), models.NAMES)
     assert again.read_bytes() == page.read_bytes()
+
+
+def test_the_title_has_target_data_set_and_date(tmp_path):
+    X, y = models.rows()
+    options = {"target": "a < b", "data": "table.csv", "date": "2026-01-31"}
+    text = write_report(models.fitted(), X, y, tmp_path / "page.html", **options).read_text(encoding="utf-8")
+    assert "<h1>Prediction of a &lt; b, table.csv</h1>" in text
+    assert f"Regression, evaluated on {len(X)} rows, 2026-01-31" in text
+
+
+def test_scores_have_intervals_that_hold_the_score_and_shrink_with_the_rows():
+    rng = np.random.default_rng(0)
+    y = rng.normal(size=(4000, 1))
+    few, many = (regression_scores(y[:n], y[:n] + 0.5 * y[:n] ** 2)["RMSE"] for n in (40, 4000))
+    for score in (few, many):
+        assert score.low < score.value < score.high
+    assert many.high - many.low < 0.3 * (few.high - few.low)
+    true = np.sqrt(0.25 * 3)  # the fourth moment of a normal variable is 3
+    assert many.low < true < many.high
+
+
+def test_scores_are_those_of_scikit_learn():
+    rng = np.random.default_rng(0)
+    y = rng.normal(size=(50, 2))
+    prediction = y + rng.normal(size=(50, 2))
+    found = regression_scores(y, prediction)
+    assert found["RMSE"].value == pytest.approx(np.sqrt(np.mean((y - prediction) ** 2)))
+    assert found["R²"].value == pytest.approx(metrics.r2_score(y, prediction))
+    target, p = rng.integers(0, 2, 50), rng.dirichlet([1, 1], 50)
+    found = classification_scores(target, p)
+    assert found["log loss"].value == pytest.approx(metrics.log_loss(target, p))
+    assert found["Brier score"].value == pytest.approx(2 * metrics.brier_score_loss(target, p[:, 1]))
+
+
+def test_partial_dependence_of_a_forest_is_that_of_scikit_learn():
+    X, _ = models.rows()
+    model = models.fitted()
+    chart = dependence(model, model.encode(X), models.NAMES, [1])[0]
+    grid = {"custom_values": {1: chart.values}}
+    expected = partial_dependence(model.forest_, X, [1], method="brute", **grid)["average"][0]
+    some = np.unique(np.linspace(0, len(X) - 1, min(len(X), 200)).astype(int))
+    if len(some) < len(X):
+        expected = partial_dependence(model.forest_, X[some], [1], method="brute", **grid)["average"][0]
+    np.testing.assert_allclose(chart.forest, expected, rtol=1e-5)
+
+
+def test_curves_of_rows_of_one_class_are_replaced_by_a_sentence(tmp_path):
+    X, y = models.rows(True)
+    one = y == 1
+    text = write_report(models.fitted(classifier=True), X[one], y[one], tmp_path / "p.html").read_text(encoding="utf-8")
+    assert "These curves need rows of at least two classes" in text
 
 
 def test_models_of_one_feature_and_of_several_targets_have_a_report(tmp_path):

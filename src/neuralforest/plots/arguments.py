@@ -115,11 +115,16 @@ def target_of(network: ForestNetwork, target: Any = None) -> Target:
         if not isinstance(index, int | np.integer) or not 0 <= index < n:
             raise InvalidParameterError(f"target must be the number of an output, 0 to {n - 1}, got {target!r}")
         return Target(int(index), "prediction (units of the target)" if n == 1 else f"prediction of target {index}")
-    classes = network.classes.tolist()
-    if target is not None and target not in classes:
-        raise InvalidParameterError(f"target must be one of the classes {classes}, got {target!r}")
-    index = len(classes) - 1 if target is None else classes.index(target)
-    return Target(index, f"probability of class {classes[index]}")
+    index = len(network.classes) - 1 if target is None else position_of_class(network.classes, target)
+    return Target(index, f"probability of class {network.classes[index]}")
+
+
+def position_of_class(classes: NDArray[Any], target: Any) -> int:
+    """Return the position of a class among all, by its label."""
+    labels = classes.tolist()
+    if target not in labels:
+        raise InvalidParameterError(f"target must be one of the classes {labels}, got {target!r}")
+    return labels.index(target)
 
 
 def leaf_target(network: ForestNetwork, target: Any = None) -> Target:

@@ -154,7 +154,8 @@ class SurfaceDisplay:
         ax.scatter(*self.points.T, s=9, color=style.INK, alpha=0.6, label="rows of the data", **edge)
         ax.set(xlim=(self.x[0], self.x[-1]), ylim=(self.y[0], self.y[-1]), title=title)
         ax.set_xlabel(short(self.names[0], 32), parse_math=False)
-        ax.locator_params(nbins=5)
+        ax.locator_params(axis="x", nbins=3)
+        ax.locator_params(axis="y", nbins=5)
         for axis, labels in zip("xy", self.categories, strict=True):
             if labels is not None:
                 codes = range(0, len(labels), 1 + len(labels) // _TICKS)

@@ -14,13 +14,16 @@ _DROPPED = re.compile(r"<\?xml.*?\?>|<!DOCTYPE.*?>|<!--.*?-->|<metadata>.*?</met
 _NAME = re.compile(r'(\bid="|url\(#|href="#)')
 _OPENING = re.compile(r'<svg[^>]*(viewBox="[^"]*")[^>]*>')
 
+_NARROWEST, _PHONE = 9.0, 3.6  # inches: a drawing shrinks to the first; a phone shows the second
+
 _STYLE = """
 :root { color-scheme: light; }
 body { margin: 0 auto; padding: 0 1rem 3rem; max-width: 64rem; color: #222; background: #fff;
   font: 1rem/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", Arial, sans-serif; }
-h1 { font-size: clamp(1.2rem, 6vw, 1.6rem); line-height: 1.2; margin: 1.5rem 0 .5rem; }
+h1 { font-size: clamp(1.3rem, 6vw, 1.9rem); line-height: 1.2; margin: 1.5rem 0 .25rem; overflow-wrap: anywhere; }
 h2 { font-size: 1.2rem; margin: 2.5rem 0 .5rem; border-top: 1px solid #ddd; padding-top: 1rem; }
 p { max-width: 42rem; }
+.lead { font-size: 1.1rem; }
 table { border-collapse: collapse; margin: .75rem 0; }
 th, td { text-align: left; padding: .3rem .9rem .3rem 0; border-bottom: 1px solid #e5e5e5; vertical-align: top; }
 td { overflow-wrap: anywhere; }
@@ -28,19 +31,24 @@ td { overflow-wrap: anywhere; }
 th { font-weight: 600; }
 td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 code { font-size: .9em; overflow-wrap: anywhere; }
-figure { margin: .75rem 0; }
+figure { margin: .75rem 0; min-width: 0; }
 figcaption, .quiet { color: #555; font-size: .9rem; max-width: 42rem; }
+.grid { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 22rem), 1fr)); gap: .5rem 2rem; }
 .chart svg { display: block; width: 100%; max-width: 38rem; height: auto; }
+.grid .chart svg { max-width: 28rem; }
 .drawing { overflow-x: auto; border: 1px solid #e5e5e5; border-radius: .4rem; }
-.drawing svg { display: block; height: auto; }
+.drawing svg { display: block; width: 100%; height: auto; margin: 0 auto; }
+.swipe { display: none; }
+@media (max-width: 60rem) { .swipe { display: inline; } }
 svg * { stroke-linejoin: round; stroke-linecap: butt; }
 summary { cursor: pointer; padding: .3rem 0; }
 footer { margin-top: 3rem; }
+@media (max-width: 40rem) { td.number, th.number { white-space: normal; } th, td { padding-right: .5rem; } }
 """
 
 
-def page(title: str, sections: Iterable[tuple[str, str]]) -> str:
-    """Return the page, given the heading and the HTML of each section."""
+def page(title: str, subtitle: str, sections: Iterable[tuple[str, str]]) -> str:
+    """Return the page, given its title, a line below it, and the heading and the HTML of each section."""
     from neuralforest import __version__
 
     body = "\n".join(f"<section>\n<h2>{escape(head)}</h2>\n{content}\n</section>" for head, content in sections)
@@ -51,11 +59,12 @@ def page(title: str, sections: Iterable[tuple[str, str]]) -> str:
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="generator" content="neuralforest {escape(__version__)}">
 <link rel="icon" href="data:,">
-<title>{escape(title)}: report</title>
+<title>{escape(title)}</title>
 <style>{_STYLE}</style>
 </head>
 <body>
-<h1>{escape(title)}: report</h1>
+<h1>{escape(title)}</h1>
+<p class="quiet">{escape(subtitle)}</p>
 <main>
 {body}
 </main>
@@ -66,22 +75,28 @@ def page(title: str, sections: Iterable[tuple[str, str]]) -> str:
 
 
 def paragraph(text: str, kind: str = "normal") -> str:
-    """Return a paragraph, escaped; of kind "normal" or "quiet"."""
+    """Return a paragraph, escaped; of kind "normal", "lead" or "quiet"."""
     return f'<p class="{kind}">{escape(text)}</p>'
 
 
 def table(rows: Iterable[Sequence[Any]], head: Sequence[str] = ()) -> str:
-    """Return a table; numbers are rounded, everything else is escaped."""
+    """Return a table; numbers are rounded; all but strings are aligned right."""
 
     def cell(value: Any, tag: str = "td") -> str:
         if isinstance(value, float | int):
             return f'<{tag} class="number">{number(float(value)) if isinstance(value, float) else f"{value:,}"}</{tag}>'
-        return f"<{tag}>{escape(str(value))}</{tag}>"
+        kind = "" if isinstance(value, str) else ' class="number"'
+        return f"<{tag}{kind}>{escape(str(value))}</{tag}>"
 
     titles = [f'<th class="number">{escape(title)}</th>' if i else cell(title, "th") for i, title in enumerate(head)]
     lines = ["<tr>" + "".join(titles) + "</tr>"] if head else []
     lines += ["<tr>" + cell(row[0], "th") + "".join(cell(value) for value in row[1:]) + "</tr>" for row in rows]
     return '<div class="wide"><table>\n' + "\n".join(lines) + "\n</table></div>"
+
+
+def grid(charts: Iterable[str]) -> str:
+    """Return charts next to each other, or below each other where the page is narrow."""
+    return '<div class="grid">' + "\n".join(charts) + "</div>"
 
 
 def chart(display: Any, name: str, description: str, size: tuple[float, float], columns: int = 1) -> str:
@@ -94,14 +109,17 @@ def chart(display: Any, name: str, description: str, size: tuple[float, float], 
 
 
 def drawing(display: Any, name: str, description: str) -> str:
-    """Return a display as a figure of its own size that scrolls."""
+    """Return a display as a figure that fits into a page of 1,000 pixels, and scrolls on a narrower one."""
     with style():
         figure = matplotlib_module("figure").Figure(figsize=display.size)
         display.plot(figure.add_axes((0.0, 0.0, 1.0, 1.0)))
         svg = _inline_svg(figure, name, description)
-    svg = svg.replace("<svg ", f'<svg style="width:{display.size[0]:.2f}in" ', 1)
+    width = display.size[0]
+    smallest = min(width, _NARROWEST)
+    svg = svg.replace("<svg ", f'<svg style="max-width:{width:.2f}in;min-width:{smallest:.2f}in" ', 1)
     box = f'<div class="drawing" tabindex="0" role="group" aria-label="scrolls horizontally">{svg}</div>'
-    return f"<figure>{box}<figcaption>{escape(description)}</figcaption></figure>"
+    hint = '<span class="swipe"> Swipe to see all of it.</span>' if width > _PHONE else ""
+    return f"<figure>{box}<figcaption>{escape(description)}{hint}</figcaption></figure>"
 
 
 def _inline_svg(figure: Any, name: str, description: str) -> str:

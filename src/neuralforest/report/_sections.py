@@ -1,23 +1,28 @@
 """The sections of a report: each is the HTML of one part of the page."""
 
+import datetime
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.metrics import mean_absolute_error, r2_score, root_mean_squared_error
+from sklearn.metrics import confusion_matrix
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
-from neuralforest.estimators.scores import validation_scores
+from neuralforest.estimators.summary import stacking_words
 from neuralforest.exceptions import InvalidParameterError
 from neuralforest.network import ForestNetwork
-from neuralforest.plots import ImportanceDisplay, NetworkDisplay, SurfaceDisplay, TrainingDisplay, TreeDisplay
+from neuralforest.plots import ImportanceDisplay, ReliabilityDisplay
 from neuralforest.plots.arguments import Estimator, forest_of
 from neuralforest.plots.text import number
-from neuralforest.report._page import chart, drawing, paragraph, table
+from neuralforest.report._charts import ActualChart, ConfusionChart, ResidualChart, curves
+from neuralforest.report._dependence import dependence
+from neuralforest.report._page import chart, grid, paragraph, table
+from neuralforest.report._scores import Score, classification_scores, regression_scores
+from neuralforest.report._training import model_sections
 
-_WIDTH = 4.5  # inches: narrow, so that the text of a chart is readable on a phone
-_HIDDEN = {"callback", "checkpoint", "n_jobs", "verbose", "warm_start"}
+_SQUARE, _FLAT = (4.2, 4.2), (4.2, 3.4)  # inches: narrow, so that the text of a chart is readable on a phone
+_MOST_FEATURES = 6  # of partial dependence
 
 
 def check_y(network: ForestNetwork, rows: NDArray[np.floating], y: ArrayLike) -> NDArray[Any]:
@@ -39,120 +44,149 @@ def check_y(network: ForestNetwork, rows: NDArray[np.floating], y: ArrayLike) ->
     return np.array([index[label] for label in labels])
 
 
+def titles(estimator: Estimator, n_rows: int, target: Any, data: str | None, date: str | None) -> tuple[str, str]:
+    """Return the title of the page and the line below it."""
+    what = "Prediction of the target" if target is None else f"Prediction of {target}"
+    day = datetime.date.today().isoformat() if date is None else date
+    task = "Regression" if estimator.network_.classes is None else "Classification"
+    return what if data is None else f"{what}, {data}", f"{task}, evaluated on {n_rows:,} rows, {day}"
+
+
 def sections(
-    estimator: Estimator, X: Any, rows: NDArray[np.floating], target: NDArray[Any], names: Sequence[str]
+    estimator: Estimator,
+    X: Any,
+    rows: NDArray[np.floating],
+    target: NDArray[Any],
+    model: NDArray[np.float64],
+    names: Sequence[str],
 ) -> list[tuple[str, str]]:
-    """Return heading and HTML of every section, given a table and its rows as the trees compare them."""
+    """Return heading and HTML of every section, given a table, its rows as the trees compare them, and predictions."""
     network = estimator.network_
-    tree = next(iter(np.flatnonzero(~network.hard[network.subnetworks.of_tree]).tolist()), 0)  # the first trained one
-    return [
-        ("Summary", _summary(estimator)),
-        ("Scores on the given rows", _scores(network, rows, target)),
-        ("Training curves", _training(estimator)),
-        ("Feature importances", _importances(estimator, names)),
-        ("Prediction surface", _surface(estimator, X, names)),
-        ("A tree before and after training", _tree(estimator, tree, X, names)),
-        ("The tree as a network", _network(estimator, tree, X, names)),
-        ("Parameters", _parameters(estimator)),
-    ]
-
-
-def _summary(estimator: Estimator) -> str:
-    network, e = estimator.network_, estimator.network_.ensemble
-    name, forest, model = validation_scores(estimator)
-    less = 100 * (1 - model / forest) if forest > 0 else 0.0
-    text = f"The validation {name} of the model is {number(model)}, "
-    text += f"{less:.1f}% less than" if less >= 0.05 else "the same as"
-    text += f" the {number(forest)} of the forest. The validation rows were used for model selection."
-    facts = [
-        ("Features", e.n_features),
-        *([("Classes", len(network.classes))] if network.classes is not None else []),
-        ("Trees of the forest", e.n_trees),
-        ("Leaves of the forest", e.n_leaves),
-        ("Parameters of the network", network.n_parameters),
-        (f"Validation {name}, forest", forest),
-        (f"Validation {name}, model", model),
-    ]
-    stacking = ""
-    if network.base_models:
-        weights = ", ".join(f"{key.replace('_', ' ')} {w:.2f}" for key, w in network.stacking_weights.items())
-        stacking = paragraph(f"The model is a weighted mean of several predictions. Stacking weights: {weights}.")
-    return f"{paragraph(text)}\n{stacking}{table(facts)}"
-
-
-def _scores(network: ForestNetwork, rows: NDArray[np.floating], target: NDArray[Any]) -> str:
-    note = (
-        f"Computed on {len(rows):,} rows. A model does not store its training rows: if these rows were among them, the "
-        "scores are better than on new rows."
-    )
-    return f"{table(_score_rows(network, rows, target), ('', 'forest', 'model'))}\n{paragraph(note, 'quiet')}"
-
-
-def _score_rows(
-    network: ForestNetwork, rows: NDArray[np.floating], target: NDArray[Any]
-) -> list[tuple[str, float, float]]:
-    """Return the name of each score, that of the forest and that of the model."""
-    both = forest_of(network), network
     if network.classes is None:
-        forest, model = (each.predict(rows).reshape(len(rows), -1) for each in both)
-        metrics = {"RMSE": root_mean_squared_error, "mean absolute error": mean_absolute_error, "R²": r2_score}
-        if len(rows) == 1:
-            del metrics["R²"]
-        return [(name, float(metric(target, forest)), float(metric(target, model))) for name, metric in metrics.items()]
-    own = (each.predict_proba(rows)[np.arange(len(rows)), target] for each in both)
-    losses = [float(-np.log(np.maximum(p, np.finfo(np.float64).eps)).mean()) for p in own]
-    accuracies = [float(np.mean(each.predict(rows) == network.classes[target])) for each in both]
-    return [("log loss", losses[0], losses[1]), ("accuracy", accuracies[0], accuracies[1])]
+        forest = forest_of(network).predict(rows).reshape(len(rows), -1)
+        scores = regression_scores(target, forest), regression_scores(target, model)
+        charts = _regression_charts(target, forest, model)
+    else:
+        forest = forest_of(network).predict_proba(rows)
+        scores = classification_scores(target, forest), classification_scores(target, model)
+        charts = _classification_charts(target, model, [str(label) for label in network.classes])
+    order = [int(i) for i in np.argsort(-estimator.feature_importances_, kind="stable")[:_MOST_FEATURES]]
+    return [
+        ("Model card", _card(estimator, rows, *scores)),
+        ("Scores on the given rows", _scores(rows, *scores)),
+        *charts,
+        ("Partial dependence of the most important features", _dependence(estimator, rows, names, order)),
+        ("Feature importances", _importances(estimator, names)),
+        *model_sections(estimator, X, names),
+    ]
 
 
-def _training(estimator: Estimator) -> str:
-    if getattr(estimator, "history_", None) is None:
-        return paragraph("The model was saved without its training history.")
-    display = TrainingDisplay.from_estimator(estimator, draw=False)
-    text = "Loss of every epoch. Epoch 0 is the softened network before training"
-    text += "; the bands are the middle 80% of the subnetworks." if display.independent else "."
-    return chart(display, "training", text, (_WIDTH, 4.2))
+def _card(estimator: Estimator, rows: NDArray[np.floating], forest: dict[str, Score], model: dict[str, Score]) -> str:
+    network, e = estimator.network_, estimator.network_.ensemble
+    name = next(iter(model))
+    change = 100 * (model[name].value / forest[name].value - 1) if forest[name].value > 0 else 0.0
+    against = f"{abs(change):.1f}% {'less' if change < 0 else 'more'} than" if abs(change) >= 0.05 else "the same as"
+    text = f"The {name} of the model on these rows is {number(model[name].value)}, {against} its forest."
+    facts = [
+        ("Rows of this report", f"{len(rows):,}"),
+        ("Features", f"{e.n_features:,}"),
+        *(
+            [("Classes", ", ".join(map(str, network.classes[:8])) + (", …" if len(network.classes) > 8 else ""))]
+            if network.classes is not None
+            else []
+        ),
+        *((f"{key[:1].upper()}{key[1:]}", str(score)) for key, score in model.items()),
+        ("Forest", f"{e.n_trees:,} trees, {e.n_leaves:,} leaves"),
+        ("Network", f"{network.n_parameters:,} parameters; {_trees_replaced(network)}"),
+    ]
+    return f"{paragraph(text, 'lead')}\n{paragraph(stacking_words(network))}\n{table(facts)}"
+
+
+def _trees_replaced(network: ForestNetwork) -> str:
+    soft = int((~network.hard[network.subnetworks.of_tree]).sum())
+    return f"{soft:,} of {network.ensemble.n_trees:,} trees are replaced by their network"
+
+
+def _scores(rows: NDArray[np.floating], forest: dict[str, Score], model: dict[str, Score]) -> str:
+    note = (
+        f"Computed on {len(rows):,} rows, with 95% intervals from resampled rows. A model does not store its training "
+        "rows: if these rows were among them, the scores are better than on new rows."
+    )
+    lines = [(name, forest[name], model[name]) for name in model]
+    return f"{table(lines, ('', 'forest', 'model'))}\n{paragraph(note, 'quiet')}"
+
+
+def _regression_charts(
+    y: NDArray[np.float64], forest: NDArray[np.float64], model: NDArray[np.float64]
+) -> list[tuple[str, str]]:
+    which = "" if y.shape[1] == 1 else " Of the first target."
+    charts = [
+        chart(
+            ActualChart(y[:, 0], model[:, 0]),
+            "actual",
+            f"Each dot is a row; on the dotted line, the prediction is exact.{which}",
+            _SQUARE,
+        ),
+        chart(
+            ResidualChart(y[:, 0] - forest[:, 0], y[:, 0] - model[:, 0]),
+            "residuals",
+            f"Errors of forest and model; the outermost 1% are not shown.{which}",
+            _SQUARE,
+        ),
+    ]
+    return [("Predicted against actual, and residuals", grid(charts))]
+
+
+def _classification_charts(
+    target: NDArray[np.int64], probabilities: NDArray[np.float64], labels: list[str]
+) -> list[tuple[str, str]]:
+    top = probabilities.argmax(axis=1)
+    if len(labels) == 2:
+        event, p, what = target == 1, probabilities[:, 1], f"class {labels[1]}"
+    else:
+        event, p, what = target == top, probabilities.max(axis=1), "the predicted class"
+    display = ReliabilityDisplay.from_predictions(event, np.clip(p, 0, 1), draw=False)
+    text = f"How often {what} is right where it is predicted with a given probability; calibrated on the dotted line."
+    counts = confusion_matrix(target, top, labels=np.arange(len(labels)))
+    confusion = "Rows of each actual class by predicted class."
+    found = [
+        (
+            "Calibration and confusion matrix",
+            grid(
+                [
+                    chart(display, "reliability", text, _SQUARE),
+                    chart(ConfusionChart(counts, labels), "confusion", confusion, _SQUARE),
+                ]
+            ),
+        )
+    ]
+    both = curves(target, probabilities, labels)
+    texts = (
+        "Share of a class that is found, against the share of the others that is taken for it.",
+        "Share of the rows taken for a class that are of it, against the share of the class that is found.",
+    )
+    charts = [
+        chart(each, name, text, _SQUARE) for each, name, text in zip(both, ("roc", "recall"), texts, strict=False)
+    ]
+    nothing = paragraph("These curves need rows of at least two classes, and the given rows have one.")
+    return [*found, ("ROC and precision-recall curves", grid(charts) if charts else nothing)]
+
+
+def _dependence(estimator: Estimator, rows: NDArray[np.floating], names: Sequence[str], order: list[int]) -> str:
+    charts = [
+        chart(each, f"dependence{i}", f"{each.name}: mean prediction as it varies.", _FLAT)
+        for i, each in enumerate(dependence(estimator, rows, names, order))
+    ]
+    return grid(charts) if charts else paragraph("The given rows have no values of these features.")
 
 
 def _importances(estimator: Estimator, names: Sequence[str]) -> str:
     display = ImportanceDisplay.from_estimator(estimator, feature_names=names, draw=False)
     text = "Mean decrease in impurity of each feature, in the forest and in the model."
-    figure = chart(display, "importance", text, (_WIDTH, display.size[1]))
+    figure = chart(display, "importance", text, (4.5, display.size[1]))
     order = np.argsort(-display.model, kind="stable")
     numbers = table(
         [(names[i], float(100 * display.forest[i]), float(100 * display.model[i])) for i in order],
         ("feature", "forest, %", "model, %"),
     )
     return f"{figure}\n<details><summary>Table of all features</summary>{numbers}</details>"
-
-
-def _surface(estimator: Estimator, X: Any, names: Sequence[str]) -> str:
-    if len(names) < 2:
-        return paragraph("A surface needs two features, and this model has one.")
-    display = SurfaceDisplay.from_estimator(estimator, X, feature_names=names, draw=False)
-    text = (
-        f"{display.label.capitalize()} over the two most important features, {display.names[0]} and "
-        f"{display.names[1]}, with the others at their medians. Dots are rows of the data."
-    )
-    return chart(display, "surface", text, (_WIDTH, 2.9), columns=2)
-
-
-def _tree(estimator: Estimator, tree: int, X: Any, names: Sequence[str]) -> str:
-    display = TreeDisplay.from_estimator(estimator, X, tree=tree, feature_names=names, draw=False)
-    text = "Thresholds of the splits and values of the leaves, before and after training; scroll to see all of it."
-    return drawing(display, "tree", text)
-
-
-def _network(estimator: Estimator, tree: int, X: Any, names: Sequence[str]) -> str:
-    display = NetworkDisplay.from_estimator(
-        estimator, tree=tree, row=X[:1], max_leaves=8, max_inputs=8, weakest=0.2, feature_names=names, draw=False
-    )
-    text = "One unit per split, one unit per leaf. The path of the first of the given rows is highlighted."
-    return drawing(display, "network", text)
-
-
-def _parameters(estimator: Estimator) -> str:
-    parameters = {name: repr(value) for name, value in estimator.get_params(deep=False).items() if name not in _HIDDEN}
-    if np.ndim(estimator.contrast) > 1:
-        parameters["contrast"] += f", of which {estimator.contrast_} was selected"
-    return table(parameters.items())
