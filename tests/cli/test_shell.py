@@ -33,7 +33,7 @@ def test_the_documented_commands_run(shell):
     pytest.importorskip("skops")
     text = (ROOT / "docs" / "command-line.md").read_text()
     commands = [line[2:] for line in text.splitlines() if line.startswith("$ ")]
-    assert len(commands) == 10
+    assert len(commands) == 12
     kept = [line for line in commands if "demo" not in line and "--help" not in line]  # these have tests of their own
     out, err, code = shell(
         "set -e\n" + "\n".join(kept).replace("--test", "--epochs 2 --trees 5 --connectivity sparse --test")
@@ -71,8 +71,10 @@ def test_the_demonstration_needs_no_extras_and_other_commands_name_theirs(shell)
     ):
         assert out.count(part) == 2
     assert "Test scores (held-out rows):" in out
-    assert re.search(r"diabetes +RMSE +[\d.]+ +[\d.]+ +[+-][\d.]+% +[\d.]+ +[\d.]+", out)
-    assert re.search(r"breast cancer +log loss +[\d.]+ +[\d.]+ +[+-][\d.]+% +[\d.]+ +[\d.]+", out)
+    assert re.search(r"diabetes +RMSE( +[\d.]+){4} +[+-][\d.]+%", out)
+    assert re.search(r"breast cancer +log loss( +[\d.]+){4} +[+-][\d.]+%", out)
+    assert "random forest  its forest  its network  default model" in out
+    assert out.splitlines()[-1] == "Next: python -m pydoc neuralforest.NeuralForestRegressor"
     assert "error: this needs pandas, which is not installed: pip install 'neuralforest[cli]'" in err
     assert "error: this needs lightgbm, which is not installed: pip install 'neuralforest[lightgbm]'" in err
     assert "error: this needs skops, which is not installed: pip install 'neuralforest[skops]'" in err

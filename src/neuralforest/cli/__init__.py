@@ -14,7 +14,7 @@ from typing import Any
 
 from neuralforest.exceptions import NeuralForestError
 
-COMMANDS = ("demo", "fit", "predict", "info", "report", "convert")
+COMMANDS = ("demo", "fit", "predict", "info", "report", "convert", "warmup")
 """The modules of the commands, in the order of the help."""
 
 OK, FAILED, INTERRUPTED = 0, 1, 130

@@ -17,6 +17,10 @@ Scores = dict[str, dict[str, float]]
 """The scores of the forest and of the model, by their names."""
 
 _TITLES = {"validation": "validation score (used for model selection):", "test": "test score (held-out rows):"}
+_HOW = {
+    True: "out-of-bag rows, cross-fitted: no row evaluates an epoch that it had a part in selecting",
+    False: "held-out rows, which also selected the best epoch",
+}
 
 
 def add_json_argument(parser: argparse.ArgumentParser) -> None:
@@ -43,14 +47,24 @@ def validation_scores(estimator: Any) -> Scores:
     return {"forest": {name: forest}, "model": {name: model}}
 
 
+def validation_note(estimator: Any) -> list[str]:
+    """Return how the validation score was estimated, and its standard error, after a fit."""
+    error, known = scores.validation_standard_error(estimator), estimator._uncertainty
+    if known is None:
+        return []
+    spread = "" if error is None else f"; standard error {error:.2g}"
+    return [f"  ({_HOW[known.out_of_bag]}{spread})"]
+
+
 def held_out_scores(estimator: Any, X: Any, y: NDArray[Any]) -> Scores:
     """Return the scores of the forest and of the model on given rows."""
     forest, rows = ForestNetwork(estimator.network_.ensemble), read_X(estimator, X, reset=False)
     classes = getattr(estimator, "classes_", None)
-    return {"forest": _scores_on(forest, rows, y, classes), "model": _scores_on(estimator, X, y, classes)}
+    return {"forest": scores_on(forest, rows, y, classes), "model": scores_on(estimator, X, y, classes)}
 
 
-def _scores_on(model: Any, X: Any, y: NDArray[Any], classes: NDArray[Any] | None) -> dict[str, float]:
+def scores_on(model: Any, X: Any, y: NDArray[Any], classes: NDArray[Any] | None) -> dict[str, float]:
+    """Return the scores of one model on given rows; classes of a classifier, None for a regressor."""
     if classes is None:
         prediction = model.predict(X)
         return {"RMSE": float(root_mean_squared_error(y, prediction)), "R2": float(r2_score(y, prediction))}
@@ -77,7 +91,7 @@ def comparison(forest: dict[str, float], model: dict[str, float]) -> list[list[s
 
 def score_tables(scores: dict[str, Scores]) -> list[str]:
     """Return the validation scores, and the test scores if there are any, each as a table under its title."""
-    head = ["", "forest", "neural forest", "change"]
+    head = ["", "forest", "model", "change"]
     return [f"{_TITLES[kind]}\n{layout([head, *comparison(**both)])}" for kind, both in scores.items()]
 
 

@@ -7,9 +7,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from neuralforest._frames import MOST_CATEGORIES, TableEncoder
-from neuralforest.cli._output import add_json_argument, emit, held_out_scores, log, score_tables, validation_scores
+from neuralforest.cli._output import (
+    add_json_argument,
+    emit,
+    held_out_scores,
+    log,
+    score_tables,
+    validation_note,
+    validation_scores,
+)
 from neuralforest.cli._tables import add_table_arguments, as_feature, read_table, refuse_mixed
 from neuralforest.estimators import NeuralForestClassifier, NeuralForestRegressor, forests
+from neuralforest.estimators.scores import validation_standard_error
 from neuralforest.estimators.summary import stacking_text, trees_improved
 from neuralforest.exceptions import TableError
 from neuralforest.persistence import save
@@ -52,9 +61,9 @@ def _add_model_arguments(parser: argparse.ArgumentParser) -> None:
         "--validation",
         default=defaults["validation"],
         metavar="HOW",
-        type=lambda text: text if text in ("auto", "oob") else _fraction(text),
-        help="validation rows: oob (the out-of-bag rows of each tree), a fraction to hold out, or auto: oob for "
-        f"independent training, else hold out {defaults['validation_fraction']:g} (default: %(default)s)",
+        type=lambda text: text if text in ("auto", "oob", "cv") else _fraction(text),
+        help="validation rows: oob (the out-of-bag rows of each tree), cv (folds), a fraction to hold out, or auto: "
+        f"oob for independent training, else hold out {defaults['validation_fraction']:g} (default: %(default)s)",
     )
     trees = "number of trees; disables stacking (default: with stacking, 8 to 60 trees, 20 to 60 for classification, "
     add("--trees", type=_positive, metavar="N", help=trees + "decreasing with the number of rows)")
@@ -66,8 +75,8 @@ def _add_model_arguments(parser: argparse.ArgumentParser) -> None:
         help="maximum number of epochs; auto: 3,800 to 6,000 gradient steps, in 5 to 400 epochs (default: %(default)s)",
     )
     for name, choices, text in (
-        ("training", ("independent", "joint"), "each tree as a network of its own, or all trees as one"),
-        ("connectivity", ("full", "sparse"), "all connections, or those of the trees, which is faster"),
+        ("training", ("auto", "independent", "joint"), "each tree as a network of its own, or all trees as one"),
+        ("connectivity", ("auto", "full", "sparse"), "all connections, or those of the trees, which is faster"),
     ):
         add(f"--{name}", choices=choices, default=defaults[name], help=f"{text} (default: %(default)s)")
     add("--seed", type=int, default=0, metavar="N", help="random seed (default: %(default)s)")
@@ -96,6 +105,7 @@ def run(arguments: argparse.Namespace) -> None:
         "columns": [vars(column) for column in model.columns],
         "stacking_weights": estimator.stacking_weights_,
         "scores": scores,
+        "validation_standard_error": validation_standard_error(estimator),
         "seconds": time.perf_counter() - started,
     }
     emit(arguments, _summary(arguments, model, facts), facts)
@@ -179,7 +189,9 @@ def _summary(arguments: argparse.Namespace, model: TableModel, facts: dict[str, 
         f"{facts['seconds']:.1f} s",
         *([f"categorical columns: {listed(categorical)}"] if categorical else []),
         "; ".join([trees_improved(model.model.history_), *stacking_text(model.model.network_)]),
-        *score_tables(facts["scores"]),
+        *score_tables({"validation": facts["scores"]["validation"]}),
+        *validation_note(model.model),
+        *score_tables({kind: both for kind, both in facts["scores"].items() if kind != "validation"}),
     ]
     return "\n".join(lines)
 

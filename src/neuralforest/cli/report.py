@@ -1,6 +1,7 @@
 """neuralforest report: one HTML page with the scores of a model file on a table, and plots."""
 
 import argparse
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -52,7 +53,7 @@ def run(arguments: argparse.Namespace) -> None:
     if target in names:
         raise TableError(f"the target must not be among the features of the model, got {target!r}")
     X, y = model.rows(table), _true_values(model, values)
-    write_report(model.model, X, y, arguments.out, names)
+    write_report(model.model, X, y, arguments.out, names, target=target, data=Path(arguments.data).name)
     emit(arguments, f"{arguments.out}: report on {len(X)} rows", {"rows": len(X), "out": arguments.out})
 
 
