@@ -1,0 +1,1 @@
+"""Dask estimators: accuracy, time and memory by workers, lost workers, data larger than memory, and a simulation."""
