@@ -1,6 +1,6 @@
-"""The models that are compared, each with its default settings: neural forest, forests, boosting, BART, perceptron.
+"""The models that are compared, each with its default settings: neural forest, forests, boosting, BART, networks.
 
-String columns are ordinal-encoded for all models except CatBoost, which handles them natively.
+Models that take string columns get them as they are, the others ordinal-encoded.
 """
 
 from collections.abc import Callable
@@ -19,6 +19,7 @@ class Peer(NamedTuple):
 
     make: Factory
     native_strings: bool = False
+    categories: str = ""  # the argument of `fit` that names the string columns, where there is one
 
 
 class Bart:
@@ -73,13 +74,22 @@ _CATBOOST = _pair(
     "catboost", "CatBoost", seed="random_seed", threads="thread_count", verbose=False, allow_writing_files=False
 )
 PEERS: dict[str, Peer] = {
-    "NeuralForest": Peer(_pair("neuralforest", "NeuralForest")),
+    "NeuralForest": Peer(_pair("neuralforest", "NeuralForest"), native_strings=True),
+    "network alone": Peer(_pair("neuralforest", "NeuralForest", stacking=None), native_strings=True),
     "RandomForest 500": Peer(_pair("sklearn.ensemble", "RandomForest", n_estimators=500)),
     "ExtraTrees 500": Peer(_pair("sklearn.ensemble", "ExtraTrees", n_estimators=500)),
     "HistGradientBoosting": Peer(_pair("sklearn.ensemble", "HistGradientBoosting", threads="")),
     "XGBoost": Peer(_pair("xgboost", "XGB")),
     "LightGBM": Peer(_pair("lightgbm", "LGBM", verbose=-1)),
-    "CatBoost": Peer(_CATBOOST, native_strings=True),
+    "CatBoost": Peer(_CATBOOST, native_strings=True, categories="cat_features"),
+    "ChimeraBoost": Peer(
+        _pair("chimeraboost", "ChimeraBoost", threads="thread_count"), native_strings=True, categories="cat_features"
+    ),
+    "RealMLP": Peer(
+        _pair("pytabkit", "RealMLP_TD_", threads="n_threads", device="cpu"),
+        native_strings=True,
+        categories="cat_col_names",
+    ),
     "BART 30": Peer(lambda task, seed, threads: Bart(30, seed)),
     "BART 200": Peer(lambda task, seed, threads: Bart(200, seed)),
     "MLP": Peer(_mlp),
@@ -95,7 +105,7 @@ def table_for(peer: Peer, X: pd.DataFrame, encoded: NDArray[np.float64]) -> Any:
 def fit_arguments(peer: Peer, X: pd.DataFrame) -> dict[str, Any]:
     """Return the arguments of `fit` that declare string columns to a model that handles them."""
     strings = _string_columns(X)
-    return {"cat_features": strings} if peer.native_strings and strings else {}
+    return {peer.categories: strings} if peer.categories and strings else {}
 
 
 def _string_columns(X: pd.DataFrame) -> list[str]:

@@ -9,7 +9,7 @@ import pandas as pd
 from benchmarks.accuracy.runs import MAX_ROWS
 from benchmarks.common import markdown_table, versions
 
-OURS = "NeuralForest"
+OURS, NETWORK = "NeuralForest", "network alone"
 PAPER = ("auto_mpg", "concrete", "crime", "forest_fires", "housing", "wisconsin")
 
 
@@ -40,11 +40,14 @@ def sections(rows: pd.DataFrame) -> list[str]:
 def summary(part: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return mean errors (data sets x models), and ranks, wins, error ratios and times of the models."""
     errors = _means(part, "error")
-    ratio = errors.div(errors.drop(columns=OURS).min(axis=1), axis=0)
+    ratio = errors.div(_peers(errors).min(axis=1), axis=0)
+    ranks = errors.drop(columns=NETWORK, errors="ignore").rank(axis=1)
+    if NETWORK in errors:  # ranked in place of the stack
+        ranks[NETWORK] = errors.drop(columns=OURS).rank(axis=1)[NETWORK]
     models = pd.DataFrame(
         {
-            "mean rank": errors.rank(axis=1).mean(),
-            "wins": (errors.rank(axis=1) == 1).sum(),
+            "mean rank": ranks.mean(),
+            "wins": (ranks == 1).sum(),
             "geometric mean of error / best peer": np.exp(np.log(ratio).mean()),
             "median fit seconds": _means(part, "fit_seconds").median(),
             "median predict seconds": _means(part, "predict_seconds").median(),
@@ -53,11 +56,15 @@ def summary(part: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     return errors, models.sort_values("mean rank")
 
 
+def _peers(errors: pd.DataFrame) -> pd.DataFrame:
+    return errors.drop(columns=[OURS, NETWORK], errors="ignore")
+
+
 def _section(task: str, part: pd.DataFrame) -> str:
     errors, models = summary(part)
     ours = part[part.model == OURS].groupby("data")
     table = errors.copy()
-    peers = errors.drop(columns=OURS)
+    peers = _peers(errors)
     table.insert(0, "splits", ours.split.nunique())
     table.insert(1, "ours / best peer", errors[OURS] / peers.min(axis=1))
     table.insert(2, "ours / its forest", ours.error.mean() / ours.forest_error.mean())
@@ -81,7 +88,7 @@ def _paper_comparison(rows: pd.DataFrame) -> str:
         ("protein (whole)", "all rows of Protein"),
     ):
         errors = _means(rows, "error").reindex([*PAPER, protein]).dropna()
-        ours, peers = errors[OURS], errors.drop(columns=OURS)
+        ours, peers = errors[OURS], _peers(errors)
         bart = peers.filter(like="BART").min(axis=1)
         lines.append(
             f"Of the paper's seven data sets, with {which}, {len(errors)} are finished. Ours has a lower error than "
@@ -96,7 +103,7 @@ def _times(rows: pd.DataFrame) -> str:
     seconds = _means(rows[rows.rows > 1_000], "fit_seconds").reindex(columns=[OURS, "CatBoost"])
     table = pd.DataFrame({"ours": seconds[OURS], "CatBoost": seconds["CatBoost"]}).dropna()
     table["ours / CatBoost"] = table["ours"] / table["CatBoost"]
-    return f"## Fit time in seconds, data sets of over 1,000 rows, same number of threads\n\n{_markdown(table)}"
+    return f"## Fit time in seconds, data sets of over 1,000 rows\n\n{_markdown(table)}"
 
 
 def _markdown(frame: pd.DataFrame) -> str:
@@ -107,7 +114,20 @@ def _markdown(frame: pd.DataFrame) -> str:
 def stamp(title: str, module: str, rows: pd.DataFrame) -> str:
     """Return a report's title, the command that made it, splits and versions."""
     splits = ", ".join(map(str, sorted(rows.split.unique())))
-    packages = ("neuralforest", "numpy", "scikit-learn", "xgboost-cpu", "lightgbm", "catboost", "stochtree")
+    packages: tuple[str, ...] = (
+        "neuralforest",
+        "numpy",
+        "scikit-learn",
+        "xgboost-cpu",
+        "lightgbm",
+        "catboost",
+        "stochtree",
+    )
+    packages += tuple(
+        package
+        for model, package in (("ChimeraBoost", "chimeraboost"), ("RealMLP", "pytabkit"))
+        if model in set(rows.model)
+    )
     return (
         f"# {title}\n\n"
         f"Made by `python -m {module}`; splits {splits}; Python {platform.python_version()}, {versions(*packages)}."
@@ -126,17 +146,20 @@ def _draw(rows: pd.DataFrame, path: Path) -> None:
     )
     if OURS not in errors:
         return
-    errors = errors.div(errors.drop(columns=OURS).min(axis=1), axis=0)
+    errors = errors.div(_peers(errors).min(axis=1), axis=0)
     errors = errors.sort_values(["task", OURS], ascending=[True, False])
     figure, ax = plt.subplots(figsize=(8, 0.32 * len(errors) + 1.2), layout="constrained")
     places = np.arange(len(errors))
-    for model in errors.columns.drop(OURS):
+    for model in _peers(errors).columns:
         ax.plot(errors[model].clip(upper=1.6), places, "o", color="#999999", markersize=4, alpha=0.6)
     ax.plot([], [], "o", color="#999999", markersize=4, label="peers")
-    ax.plot(errors[OURS].clip(upper=1.6), places, "D", color="#0072B2", markersize=6, label="neural forest")
+    if NETWORK in errors:
+        look = {"color": "#009E73", "markersize": 6, "fillstyle": "none"}
+        ax.plot(errors[NETWORK].clip(upper=1.6), places, "s", label="network alone", **look)
+    ax.plot(errors[OURS].clip(upper=1.6), places, "D", color="#0072B2", markersize=6, label="default model")
     ax.axvline(1, color="#D55E00", linewidth=1, label="best peer")
     ax.set_yticks(places, [name for _, name in errors.index])
     ax.set_xlabel("error relative to the best peer (cut at 1.6)")
-    figure.legend(loc="outside upper center", ncols=3, frameon=False)
+    figure.legend(loc="outside upper center", ncols=4, frameon=False)
     figure.savefig(path, dpi=120)
     plt.close(figure)

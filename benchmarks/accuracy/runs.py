@@ -12,6 +12,7 @@ from sklearn.metrics import accuracy_score, log_loss
 from benchmarks.common import append_rows, rmse
 from benchmarks.data import Dataset, encode, split
 from benchmarks.peers import PEERS, fit_arguments, table_for
+from neuralforest import ForestNetwork
 
 MAX_ROWS = 6_000
 """Larger data sets of `benchmarks.accuracy` are subsampled to this many rows."""
@@ -77,7 +78,7 @@ def measure(dataset: Dataset, number: int, name: str, threads: int) -> Measured 
         fitted = time.perf_counter()
         prediction = _predict(model, X_test, dataset.task)
         seconds = round(fitted - started, 3), round(time.perf_counter() - fitted, 4)
-        forest = _predict(model.forest_, X_test, dataset.task) if hasattr(model, "forest_") else None
+        forest = _predict_forest(model, X_test, dataset.task) if hasattr(model, "network_") else None
     labels = np.arange(int(codes.max()) + 1) if dataset.task == "classification" else None
     error = _error(codes[test], prediction, labels)
     accuracy = "" if labels is None else accuracy_score(codes[test], prediction.argmax(axis=1))
@@ -87,6 +88,11 @@ def measure(dataset: Dataset, number: int, name: str, threads: int) -> Measured 
 
 def _predict(model: Any, X: Any, task: str) -> np.ndarray:
     return model.predict(X) if task == "regression" else model.predict_proba(X)
+
+
+def _predict_forest(model: Any, X: Any, task: str) -> np.ndarray:
+    """Return the predictions of the forest that a neural forest was made from."""
+    return _predict(ForestNetwork(model.network_.ensemble), model.encode(X), task)
 
 
 def _error(y: np.ndarray, prediction: np.ndarray, labels: np.ndarray | None) -> float:

@@ -33,6 +33,22 @@ print(json.dumps([imported, len(compiled.buffer), time.perf_counter() - started]
 """
 
 
+_FIT = """
+import json, sys, time
+import numpy as np
+import neuralforest as nf
+rng = np.random.default_rng(0)
+X = rng.normal(size=(600, 8))
+y = X[:, 0] * X[:, 1] + X[:, 2] + 0.1 * rng.normal(size=600)
+started = time.process_time()
+if sys.argv[1] == "NeuralForestRegressor":
+    nf.NeuralForestRegressor(random_state=0).fit(X, y).predict(X)
+else:
+    nf.NeuralForestClassifier(random_state=0).fit(X, y > 0).predict(X)
+print(json.dumps([time.process_time() - started]))
+"""
+
+
 def rows(quick: bool) -> Iterator[Row]:
     kinds = ("sparse",) if quick else ("sparse", "full")
     for connectivity in kinds:
@@ -49,13 +65,18 @@ def rows(quick: bool) -> Iterator[Row]:
             )
         label = f"first convert + soften + train + predict, {connectivity}, empty cache: 10 s"
         yield Row(label, seconds(cold), "10 s", cold / 10, at_most=1.0, note=f"with a cache {seconds(warm)}")
+    for name in ("NeuralForestRegressor", "NeuralForestClassifier"):
+        with tempfile.TemporaryDirectory() as folder:
+            (cold,), (warm,) = (_fresh_process(name, folder, _FIT) for _ in range(2))
+        label = f"first fit + predict of a default {name}, empty cache, processor time: 5 s"
+        yield Row(label, seconds(cold), "5 s", cold / 5, at_most=1.0, note=f"with a cache {seconds(warm)}")
 
 
-def _fresh_process(connectivity: str, cache: str) -> list[float]:
+def _fresh_process(argument: str, cache: str, program: str = _PROGRAM) -> list[float]:
     source = Path(__file__).parents[2] / "src"
     paths = os.pathsep.join([str(source), os.environ.get("PYTHONPATH", "")])
     environment = os.environ | {"NUMBA_CACHE_DIR": cache, "PYTHONPATH": paths}
     done = subprocess.run(
-        [sys.executable, "-c", _PROGRAM, connectivity], env=environment, check=True, capture_output=True, text=True
+        [sys.executable, "-c", program, argument], env=environment, check=True, capture_output=True, text=True
     )
     return list(json.loads(done.stdout))

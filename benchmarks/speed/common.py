@@ -1,7 +1,7 @@
 """Shared by the speed benchmarks: rows of the table, timing in turns, synthetic forests and rows."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -129,3 +129,22 @@ def epochs(
     with trainer(network, training_data(network, n_rows), settings, loss, threads) as work:
         state = State(network, settings)
         yield lambda: (work.train_epoch(state), None)[1]
+
+
+def least_processor_seconds(
+    calls: Mapping[str, Callable[[], object]], rounds: int, repeats: int = 1
+) -> dict[str, float]:
+    """Call functions in turns and return the least processor time of a call of each.
+
+    Processor time is summed over threads, and other load on the machine adds little to it.
+    """
+    least = dict.fromkeys(calls, float("inf"))
+    for work in calls.values():
+        work()  # compiles and warms the caches
+    for _ in range(rounds):
+        for name, work in calls.items():
+            started = time.process_time()
+            for _ in range(repeats):
+                work()
+            least[name] = min(least[name], (time.process_time() - started) / repeats)
+    return least

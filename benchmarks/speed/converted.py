@@ -64,5 +64,5 @@ def _models() -> Iterator[tuple[str, Any, Predict, float]]:
     )
     yield "LightGBM", LGBMRegressor(verbose=-1), lightgbm, 1.0
     yield "LightGBM, 1,000 trees", LGBMRegressor(n_estimators=1000, verbose=-1), lightgbm, 1.0
-    yield "XGBoost", XGBRegressor(), xgboost, 2.0
+    yield "XGBoost", XGBRegressor(), xgboost, 1.0
     yield "CatBoost", CatBoostRegressor(verbose=0, allow_writing_files=False), catboost, 2.0

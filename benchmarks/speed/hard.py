@@ -29,7 +29,7 @@ def rows(quick: bool) -> Iterator[Row]:
         }
         best = best_times(timers, 2 if quick else 5)
         what = f"hard predict, 100,000 rows, {n_trees} full trees, threads {threads}: the forest"
-        yield Row(what, seconds(best["ours"]), seconds(best["theirs"]), best["ours"] / best["theirs"], at_most=1.0)
+        yield Row(what, seconds(best["ours"]), seconds(best["theirs"]), best["ours"] / best["theirs"], at_most=1 / 3)
     forest.set_params(n_jobs=1)
     one = queries[:1]
     timers = {"ours": timer(lambda: network.predict(one), 1), "theirs": timer(lambda: forest.predict(one), 1)}

@@ -1,0 +1,97 @@
+"""Prediction of default models against LightGBM, CatBoost and XGBoost with their defaults, all on one thread.
+
+Generated rows of 20 features, and the data sets of the benchmark, whose rows are repeated up to 100,000.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+import neuralforest as nf
+from benchmarks.data import encode, load
+from benchmarks.speed.common import Row, least_processor_seconds, seconds
+
+_ROWS = 100_000
+_MOST_TRAINING_ROWS = 20_000
+_DATA = ("power_plant", "spambase", "phoneme", "wine_red", "california_housing", "adult", "satimage", "ames_housing")
+
+
+class Case(NamedTuple):
+    """Rows that models are fitted on, and that they predict."""
+
+    name: str
+    X: NDArray[np.float64]
+    y: NDArray[Any]
+    is_regression: bool
+
+
+def rows(quick: bool) -> Iterator[Row]:
+    """Compare 1, 1,000 and 100,000 rows; the network alone with CatBoost, the stack with LightGBM."""
+    for case in _cases(quick):
+        models = _fitted(case)
+        ours = models["ours"]
+        alone = ours.network_.with_base_models()
+        for n in (1, 1_000, _ROWS):
+            X = np.resize(case.X, (n, case.X.shape[1]))
+            times = _times(models, alone, X, 2 if quick else 5)
+            what = f"predict, {case.name}, {n:,} rows"
+            note = ", ".join(f"{name} {seconds(times[name])}" for name in ("CatBoost", "XGBoost"))
+            bound = None if n == 1_000 else 1.0
+            yield _row(f"{what}, default model: LightGBM", times["ours"], times["LightGBM"], bound, note)
+            if n == _ROWS:
+                yield _row(f"{what}, network alone: CatBoost", times["alone"], times["CatBoost"], 2.0)
+
+
+def _row(what: str, ours: float, theirs: float, at_most: float | None, note: str = "") -> Row:
+    return Row(what, seconds(ours), seconds(theirs), ours / theirs, at_most=at_most, note=note)
+
+
+def _times(models: dict[str, Any], alone: nf.ForestNetwork, X: NDArray[np.float64], rounds: int) -> dict[str, float]:
+    """Return the processor time of each model for the rows of X."""
+    calls: dict[str, Callable[[], Any]] = {
+        "ours": lambda: models["ours"].predict(X),
+        "alone": lambda: alone.predict(X, n_jobs=1),
+        "LightGBM": lambda: models["LightGBM"].predict(X, num_threads=1),
+        "CatBoost": lambda: models["CatBoost"].predict(X, thread_count=1),
+        "XGBoost": lambda: models["XGBoost"].predict(X),
+    }
+    repeats = 200 if len(X) == 1 else 20 if len(X) <= 1_000 else 1
+    return least_processor_seconds(calls, rounds, repeats)
+
+
+def _fitted(case: Case) -> dict[str, Any]:
+    """Return default models, on one thread each."""
+    from catboost import CatBoostClassifier, CatBoostRegressor
+    from lightgbm import LGBMClassifier, LGBMRegressor
+    from xgboost import XGBClassifier, XGBRegressor
+
+    first = case.is_regression
+    models = {
+        "ours": (nf.NeuralForestRegressor if first else nf.NeuralForestClassifier)(random_state=0, n_jobs=1),
+        "LightGBM": (LGBMRegressor if first else LGBMClassifier)(verbose=-1, n_jobs=1),
+        "CatBoost": (CatBoostRegressor if first else CatBoostClassifier)(
+            verbose=0, allow_writing_files=False, thread_count=1
+        ),
+        "XGBoost": (XGBRegressor if first else XGBClassifier)(n_jobs=1),
+    }
+    for model in models.values():
+        model.fit(case.X, case.y)
+    return models
+
+
+def _cases(quick: bool) -> Iterator[Case]:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(5_000 if quick else _MOST_TRAINING_ROWS, 20))
+    signal = X[:, 0] * X[:, 1] + np.sin(3 * X[:, 2]) + X[:, 3]
+    noisy = signal + 0.5 * rng.normal(size=len(X))
+    yield Case("generated, regression", X, noisy, True)
+    yield Case("generated, 2 classes", X, (noisy > 0).astype(int), False)
+    yield Case("generated, 10 classes", X, np.digitize(noisy, np.quantile(signal, np.arange(1, 10) / 10)), False)
+    for name in () if quick else _DATA:
+        dataset = load(name)
+        features = np.asarray(encode(dataset.X), np.float64)[:_MOST_TRAINING_ROWS]
+        is_regression = dataset.task == "regression"
+        y = dataset.y if is_regression else np.unique(dataset.y, return_inverse=True)[1]
+        yield Case(name, features, y[:_MOST_TRAINING_ROWS], is_regression)
