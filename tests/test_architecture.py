@@ -10,7 +10,7 @@ ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "neuralforest"
 
 LAYERS = [
-    {"exceptions", "_parallel", "_atomic", "_extras", "_statistics", "_frames", "_kernels", "datasets"},
+    {"exceptions", "_compat", "_parallel", "_atomic", "_extras", "_statistics", "_frames", "_kernels", "datasets"},
     {"ensemble"},
     {"readers", "network"},
     {"training", "convert", "theory"},
@@ -22,6 +22,7 @@ LAYERS = [
     {"plots"},
     {"report"},
     {"cli"},
+    {"dask"},
     {"__init__", "__main__"},
 ]
 """From the bottom to the top; a room imports from its own and from lower layers."""
