@@ -19,15 +19,17 @@ STRICT = {"xfail_strict": True} if "xfail_strict" in inspect.signature(parametri
 
 def configurations(classifier):
     yield (nf.NeuralForestClassifier if classifier else nf.NeuralForestRegressor)(random_state=0)
+    # One check weighs a class by 0.0001, and sets this parameter where the estimator itself has it: leaves of almost no
+    # weight get huge values in boosting and, with older versions of scikit-learn, full votes in forests.
+    weight = {"min_weight_fraction_leaf": 0.01}
     # with 4 trees, all may have drawn the 5 rows of positive weight that one check leaves
-    trees = forest(classifier, n_estimators=8)
+    trees = forest(classifier, n_estimators=8, **weight)
     yield small(classifier, trees, training="independent", connectivity="sparse", validation="oob")
-    yield small(classifier, training="independent", connectivity="full", validation="fraction")
-    yield small(classifier, training="joint", connectivity="sparse", validation="fraction")
-    yield small(classifier, training="joint", connectivity="full", contrast=((1, 1), (10, 1)), standardize=False)
-    # leaves of almost no weight get huge values in boosting, and one check weighs a class by 0.0001
-    trees = boosted(classifier, min_weight_fraction_leaf=0.01)
-    yield small(classifier, trees, training="joint", connectivity="sparse")
+    trees = forest(classifier, **weight)
+    yield small(classifier, trees, training="independent", connectivity="full", validation="fraction")
+    yield small(classifier, trees, training="joint", connectivity="sparse", validation="fraction")
+    yield small(classifier, trees, training="joint", connectivity="full", contrast=((1, 1), (10, 1)), standardize=False)
+    yield small(classifier, boosted(classifier, **weight), training="joint", connectivity="sparse")
 
 
 @pytest.mark.filterwarnings("ignore:.*max_samples:UserWarning")  # of bagging by default, below 13 rows
