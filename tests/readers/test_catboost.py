@@ -121,6 +121,19 @@ def test_other_losses_are_refused_by_name():
         nf.convert(fitted)
 
 
+def test_sums_of_models_and_texts_are_refused():
+    rng = np.random.default_rng(0)
+    fitted, X = model(rng, "regression")
+    with pytest.raises(UnsupportedModelError, match="it holds no loss_function"):
+        nf.convert(catboost.sum_models([fitted, fitted]))
+    texts = pandas.DataFrame({"a": np.nan_to_num(X[:, 0]), "t": np.where(X[:, 1] > 0, "some words", "other ones")})
+    for name, column in (("text", texts["t"]), ("embedding", [[0.0, each] for each in texts["a"]])):
+        table = texts.assign(t=column)
+        of_kind = catboost.CatBoostRegressor(**settings(rng)).fit(table, texts["a"], **{f"{name}_features": ["t"]})
+        with pytest.raises(UnsupportedModelError, match=f"it has {name} features"):
+            nf.convert(of_kind)
+
+
 def test_an_unfitted_model_is_refused():
     with pytest.raises(NotFittedError, match="CatBoostRegressor cannot be read: it is not fitted"):
         nf.convert(catboost.CatBoostRegressor())

@@ -119,6 +119,25 @@ def test_what_cannot_be_read_is_refused_by_name(settings, reason):
         nf.convert(fitted)
 
 
+def own_objective(y, score):
+    return 1 / (1 + np.exp(-score)) - y, np.ones(len(y))
+
+
+@pytest.mark.parametrize(
+    ("settings", "n_classes", "reason"),
+    [
+        ({"objective": own_objective}, 2, "its objective is custom, whose scores have no known link"),
+        ({}, 1, "it was fitted on one class"),
+    ],
+)
+def test_classifiers_without_probabilities_are_refused(settings, n_classes, reason):
+    X, y = table(np.random.default_rng(0), missing=False)
+    labels = np.digitize(y, np.quantile(y, [0.5] * (n_classes - 1)))
+    fitted = lightgbm.LGBMClassifier(n_estimators=2, verbose=-1, **settings).fit(X, labels)
+    with pytest.raises(UnsupportedModelError, match=reason):
+        nf.convert(fitted)
+
+
 def test_an_unfitted_model_is_refused():
     with pytest.raises(NotFittedError, match="LGBMRegressor cannot be read: it is not fitted"):
         nf.convert(lightgbm.LGBMRegressor())

@@ -95,6 +95,29 @@ def test_early_stopping_predicts_with_the_best_iteration():
     assert e.n_trees == fitted.best_iteration + 1 < 300
 
 
+@pytest.mark.parametrize("settings", [{}, {"booster": "dart", "rate_drop": 0.3}, {"num_parallel_tree": 2}], ids=str)
+@pytest.mark.parametrize("ending", ["json", "ubj"])
+def test_files_of_estimators_predict_with_the_best_iteration(settings, ending, tmp_path):
+    """A file holds all trees; an estimator that loads it predicts with the best iteration, a Booster with all."""
+    rng = np.random.default_rng(0)
+    X, y = table(rng, 400)
+    fitted = xgboost.XGBRegressor(n_estimators=60, learning_rate=0.8, early_stopping_rounds=2, **settings)
+    fitted.fit(X[:200], y[:200], eval_set=[(X[200:], y[200:])], verbose=0)
+    path = str(tmp_path / f"model.{ending}")
+    fitted.save_model(path)
+    e = reader.read_file(path)
+    assert e.n_trees == (fitted.best_iteration + 1) * settings.get("num_parallel_tree", 1)
+    assert e.n_trees < len(fitted.get_booster().get_dump())
+    rows = rows_of(e, rng)
+    loaded = xgboost.XGBRegressor()
+    loaded.load_model(path)
+    assert_same_predictions(e, rows, loaded.predict(rows), 2e-6)
+    booster = xgboost.train({}, xgboost.DMatrix(X, y), 5)
+    booster.set_attr(best_iteration="1")  # as early stopping does
+    booster.save_model(path)
+    assert reader.read_file(path).n_trees == 5
+
+
 @pytest.mark.parametrize("objective", ["binary:logistic", "multi:softprob", "multi:softmax", "rank:pairwise"])
 @pytest.mark.parametrize("ending", [None, "json", "ubj"])
 def test_boosters_and_their_files_are_read(objective, ending, tmp_path):
@@ -139,6 +162,16 @@ def test_what_cannot_be_read_is_refused_by_name(settings, reason):
     fitted = xgboost.XGBRegressor(n_estimators=2, **settings).fit(X, (y > 1) * 1.0)
     with pytest.raises(UnsupportedModelError, match=reason):
         nf.convert(fitted)
+
+
+def test_several_labels_and_single_classes_are_refused():
+    X, y = table(np.random.default_rng(0), missing=False)
+    for labels, reason in (
+        (np.column_stack([y > 1, y > 0]).astype(int), "it predicts 2 labels of a row at once"),
+        (np.zeros(len(y), int), "it was fitted on one class"),
+    ):
+        with pytest.raises(UnsupportedModelError, match=reason):
+            nf.convert(xgboost.XGBClassifier(n_estimators=2).fit(X, labels))
 
 
 def test_an_unfitted_model_is_refused():

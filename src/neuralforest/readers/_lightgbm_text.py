@@ -50,6 +50,10 @@ def ensemble_of(model: Any, text: str, classes: NDArray[Any] | None) -> TreeEnse
     link, n_outputs = _LINKS[objective], int(lines["num_tree_per_iteration"])
     if link in ("logit", "softmax") and classes is None:
         classes = np.arange(max(n_outputs, 2))
+    if classes is not None and link == "identity":
+        raise unsupported(model, f"its objective is {objective}, whose scores have no known link", "binary, multiclass")
+    if classes is not None and len(classes) < 2:
+        raise unsupported(model, "it was fitted on one class", "classifiers of two or more classes")
     if not trees:
         raise not_fitted(model)
     factor = next((float(each[8:]) for each in settings if each.startswith("sigmoid:")), 1.0)

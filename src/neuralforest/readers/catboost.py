@@ -36,10 +36,13 @@ def read_catboost(model: Any, X: Any = None) -> TreeEnsemble:
     """Read a fitted model; X is a table that holds its categories, needed where splits test one."""
     if not model.is_fitted():
         raise not_fitted(model)
-    content = _content(model, X)
-    loss = model.get_all_params()["loss_function"].partition(":")[0]
+    for kind in ("text", "embedding"):
+        if getattr(model, f"get_{kind}_feature_indices")():
+            raise unsupported(model, f"it has {kind} features", "numbers and categories")
+    loss = _loss_of(model)
     if loss not in _LINKS:
         raise unsupported(model, f"its loss_function is {loss}", f"the loss functions {', '.join(_LINKS)}")
+    content = _content(model, X)
     features = _Features(model, content["features_info"])
     scale, bias = content["scale_and_bias"]
     n_outputs = len(bias)
@@ -77,6 +80,14 @@ def output(model: Any, X: NDArray[np.float64], ensemble: TreeEnsemble) -> NDArra
     return np.asarray(catboost.CatBoost.predict(model, rows, prediction_type=kind, thread_count=1))
 
 
+def _loss_of(model: Any) -> str:
+    try:
+        return str(model.get_all_params()["loss_function"].partition(":")[0])
+    except catboost.CatBoostError as error:
+        supported = "models that were fitted, and not made of others as by sum_models"
+        raise unsupported(model, "it holds no loss_function", supported) from error
+
+
 def _content(model: Any, X: Any) -> dict[str, Any]:
     categorical = model.get_cat_feature_indices()
     pool = None if X is None or not categorical else catboost.Pool(X, cat_features=categorical)
@@ -91,9 +102,6 @@ class _Features:
     """Where the features of conditions stand in X, and which codes their categories have."""
 
     def __init__(self, model: Any, info: dict[str, Any]) -> None:
-        for kind in ("text_features", "embedding_features"):
-            if info.get(kind):
-                raise unsupported(model, f"it has {kind.replace('_', ' ')}", "numbers and categories")
         self.model = model
         self.numbers = info.get("float_features", [])
         self.tested = info.get("categorical_features", [])

@@ -50,8 +50,12 @@ def read_xgboost(model: Any) -> TreeEnsemble:
 
 
 def read_file(path: str) -> TreeEnsemble:
-    """Read a model file, JSON or UBJSON."""
-    return read_xgboost(xgboost.Booster(model_file=path))
+    """Read a model file, JSON or UBJSON: one that an estimator has saved predicts with its best iteration."""
+    booster = xgboost.Booster(model_file=path)
+    attributes = booster.attributes()
+    if "scikit_learn" in attributes and "best_iteration" in attributes:
+        booster = booster[: int(attributes["best_iteration"]) + 1]
+    return read_xgboost(booster)
 
 
 def output(model: Any, X: NDArray[np.float64], ensemble: TreeEnsemble) -> NDArray[np.float64]:
@@ -81,6 +85,10 @@ def _ensemble(model: Any, learner: dict[str, Any], n_rounds: int | None, classes
         raise unsupported(model, f"its objective is {objective}", f"the objectives {', '.join(_LINKS)}")
     link, parameters = _LINKS[objective], learner["learner_model_param"]
     n_outputs = max(int(parameters["num_class"]), int(parameters["num_target"]), 1)
+    if link == "logit" and n_outputs > 1:
+        raise unsupported(model, f"it predicts {n_outputs} labels of a row at once", "classifiers of one label a row")
+    if link in ("logit", "softmax") and classes is not None and len(classes) < 2:
+        raise unsupported(model, "it was fitted on one class", "classifiers of two or more classes")
     if link in ("logit", "softmax") and classes is None:
         classes = np.arange(max(n_outputs, 2))
     n_trees = trees["iteration_indptr"][n_rounds] if n_rounds else len(trees["trees"])
