@@ -97,6 +97,18 @@ def test_identifiers_and_row_numbers_are_mentioned(run):
     assert "warning: 'Unnamed: 0' has no name in 'named.csv': if it holds row numbers, fit with --drop" in run.messages
 
 
+@pytest.mark.parametrize(
+    ("numbers", "warned"),
+    [(range(60), True), (np.arange(59, -1, -1) + 7.0, True), (np.arange(60) * 2, False), (np.arange(60) % 30, False)],
+    ids=["counting", "backwards", "with gaps", "repeated"],
+)
+def test_columns_that_count_the_rows_are_mentioned(numbers, warned, run):
+    rows().assign(number=numbers).to_csv("numbered.csv", index=False)
+    run("fit", "numbered.csv", "--target", "price", "--out", "m", "--quiet", *FAST)
+    text = "warning: column 'number' counts the rows: --drop 'number' if it is an identifier"
+    assert (text in run.messages) == warned
+
+
 def test_the_model_is_the_estimator_fitted_to_the_table(run):
     run("fit", "trees.csv", "--target", "price", "--out", "m", *FAST[2:])
     model = nf.load("m")

@@ -5,6 +5,9 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from neuralforest._extras import missing_extra
 from neuralforest.exceptions import TableError, TableWarning
 from neuralforest.tables import Column, listed, refuse, to_numbers, to_strings
@@ -13,9 +16,25 @@ if TYPE_CHECKING:
     import pandas
 
 _MOSTLY = 0.9  # of the values of a column: then the others are mistakes
+_MOST_NUMBERS = 0.5  # the same, where there are many different numbers
 _IDENTIFIER_ROWS = 20  # with fewer rows, distinct strings may be a coincidence
+_MANY_NUMBERS = 20  # more different ones are no codes of categories
 _COMMA = r"[+-]?\d[\d.' ]*(?:,\d+)+(?:\.\d*)?"
-_DATE = r"(?:\d{4}([-/.])\d{1,2}\1\d{1,2}|\d{1,2}([-/.])\d{1,2}\2(?:\d{4}|\d{2}))(?:[T ]\d.*)?"
+_UNIT = r"[+-]?[$€£¥] ?[+-]?\d[\d.,' ]*|[+-]?\d[\d.,' ]*[%$€£¥]"
+_MONTH = (
+    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|"
+    r"nov(?:ember)?|dec(?:ember)?)"
+)
+_DAY = "|".join(
+    (
+        r"\d{4}([-/.])\d{1,2}\1\d{1,2}",
+        r"\d{1,2}([-/.])\d{1,2}\2(?:\d{4}|\d{2})",
+        rf"\d{{1,2}}[-/. ]*{_MONTH}[-/., ]*(?:\d{{4}}|\d{{2}})",
+        rf"{_MONTH}[-/. ]*(?:\d{{1,2}}[-, ]+)?(?:\d{{4}}|\d{{2}})",
+        rf"\d{{4}}[-/. ]*{_MONTH}(?:[-/. ]*\d{{1,2}})?",
+    )
+)
+_DATE = rf"(?:{_DAY})(?:[T ]+\d.*)?|\d{{1,2}}:\d{{2}}(?::\d{{2}}(?:\.\d+)?)?(?: ?[ap]m)?"
 
 
 def add_table_arguments(parser: argparse.ArgumentParser) -> None:
@@ -97,30 +116,47 @@ def as_feature(values: "pandas.Series", is_category: bool) -> Any:
     if not is_category and not isinstance(values.dtype, pandas.CategoricalDtype):
         refuse_mixed(values, f"set --categorical {values.name!r} if its values are categories")
         if not to_numbers(values)[1].any():
-            return Column(str(values.name)).read(values)
+            numbers = Column(str(values.name)).read(values)
+            _warn_of_row_numbers(numbers, str(values.name))
+            return numbers
     strings = to_strings(values)
     if strings.nunique() > max(_MOSTLY * strings.count(), _IDENTIFIER_ROWS):
         text = f"column {values.name!r} has a new category in almost every row: --drop {values.name!r} if it is an"
         warnings.warn(f"{text} identifier", TableWarning, stacklevel=2)
-    return strings
+    return strings.astype("category") if is_category else strings
+
+
+def _warn_of_row_numbers(numbers: NDArray[np.float64], name: str) -> None:
+    """Warn of a column that counts the rows, in any order."""
+    if len(numbers) <= _IDENTIFIER_ROWS or np.isnan(numbers).any() or np.ptp(numbers) != len(numbers) - 1:
+        return
+    if (numbers == np.rint(numbers)).all() and len(np.unique(numbers)) == len(numbers):
+        warnings.warn(
+            f"column {name!r} counts the rows: --drop {name!r} if it is an identifier", TableWarning, stacklevel=3
+        )
 
 
 def refuse_mixed(values: "pandas.Series", otherwise: str) -> None:
-    """Refuse strings among numbers, decimal commas and dates: as categories, they would never recur."""
-    wrong = to_numbers(values)[1]
+    """Refuse strings among numbers, decimal commas, units and dates: as categories, they would never recur."""
+    numbers, wrong = to_numbers(values)
     if not wrong.any():
         return
-    strings, known = to_strings(values), values.notna()
-    comma, date = (strings.str.fullmatch(pattern).eq(True).to_numpy() for pattern in (_COMMA, _DATE))
+    strings, known = to_strings(values), values.notna().to_numpy()
+    comma, unit, date = (
+        strings.str.fullmatch(pattern, case=False).eq(True).to_numpy() for pattern in (_COMMA, _UNIT, _DATE)
+    )
+    is_number = ~wrong & known
     for found, most, rule, fix in (
-        (comma, comma | ~wrong & known, "must hold numbers with a decimal point", "replace commas in numbers"),
+        (comma, comma | is_number, "must hold numbers with a decimal point", "replace commas in numbers"),
+        (unit, unit | is_number, "must hold numbers without units", "remove signs such as % and $"),
         (
             date,
             date,
-            "must hold numbers or categories, not dates",
+            "must hold numbers or categories, not dates or times",
             "convert them to numbers, such as days, --drop them",
         ),
-        (wrong, ~wrong & known, f"must hold numbers, as in {(~wrong & known).sum()} rows", "correct it, empty it"),
+        (wrong, is_number, f"must hold numbers, as in {is_number.sum()} rows", "correct it, empty it"),
     ):
-        if found.any() and most.sum() >= _MOSTLY * known.sum():
+        are_many = most is is_number and len(np.unique(numbers[is_number])) > _MANY_NUMBERS
+        if found.any() and most.sum() >= (_MOST_NUMBERS if are_many else _MOSTLY) * known.sum():
             refuse(values, found, rule, f"{fix}, or {otherwise}")
