@@ -1,5 +1,7 @@
 """Tables as numbers: which columns hold categories, and their codes. Of pandas, polars and arrays alike."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -10,7 +12,7 @@ from hypothesis import strategies as st
 from sklearn.preprocessing import TargetEncoder
 
 from neuralforest._frames import MOST_CATEGORIES, TableEncoder, codes_of
-from neuralforest.exceptions import InvalidParameterError
+from neuralforest.exceptions import InvalidParameterError, TableWarning
 
 nan = np.nan
 
@@ -81,7 +83,7 @@ def test_numbers_of_polars_stay_numbers(dtype):
 def test_a_table_of_numbers_needs_no_encoder():
     assert learn(pd.DataFrame({"x": [1.0, 2.0], "y": [True, False]})) is None
     assert learn(pl.DataFrame({"x": [1.0, 2.0]})) is None
-    assert learn(pd.DataFrame({"x": ["a", "b"]}), None) is None
+    assert learn(pd.DataFrame({"x": ["1", "2"]}), None) is None
     assert learn(np.array([["a"], ["b"]], object)) is None
     assert learn([[1.0], [2.0]], None) is None
 
@@ -185,6 +187,62 @@ def test_a_column_of_times_is_refused_by_name(kind):
         encoder.encode(TIMES[kind]())
     with pytest.raises(ValueError, match="column 'when' must hold numbers or categories"):
         learn(TIMES[kind](), ["c"]).encode(TIMES[kind]())
+
+
+OBJECTS = {
+    "lists": (lambda: pd.DataFrame({"x": [[1], [2, 3]]}), r"got \[1\] of type list"),
+    "bytes": (lambda: pd.DataFrame({"x": [b"a", None]}), "got b'a' of type bytes"),
+    "dictionaries behind numbers": (lambda: pd.DataFrame({"x": [1.0, {}]}), "got {} of type dict"),
+    "lists of polars": (lambda: pl.DataFrame({"x": [[1], [2]]}), r"got list\(int64\)"),
+    "structs of polars": (lambda: pl.DataFrame({"x": [{"a": 1}] * 2}), "got struct"),
+    "binary of polars": (lambda: pl.DataFrame({"x": [b"a", b"b"]}), "got binary"),
+    "objects of polars": (lambda: pl.DataFrame({"x": pl.Series([object()], dtype=pl.Object)}), "got .* of type object"),
+}
+
+
+@pytest.mark.parametrize("kind", OBJECTS)
+def test_values_that_are_neither_numbers_nor_categories_are_refused_by_name(kind):
+    table, found = OBJECTS[kind]
+    with pytest.raises(InvalidParameterError, match=f"column 'x' must hold numbers or categories, {found}.*or drop it"):
+        learn(table())
+
+
+def test_dtypes_of_pyarrow():
+    pa = pytest.importorskip("pyarrow")
+    columns = {
+        "s": pa.array(["b", None, "a"]),
+        "l": pa.array(["b", None, "a"], pa.large_string()),
+        "d": pa.array(["b", None, "a"]).dictionary_encode(),
+        "x": pa.array([1, None, 3]),
+        "t": pa.array([True, None, False]),
+    }
+    table = pa.table(columns).to_pandas(types_mapper=pd.ArrowDtype)
+    encoder = learn(table)
+    assert encoder.n_categories.tolist() == [2, 2, 2, 0, 0]
+    np.testing.assert_array_equal(encoder.encode(table), [[1, 1, 1, 1, 1], [nan] * 5, [0, 0, 0, 3, 0]])
+
+
+def test_strings_must_be_among_the_columns_that_are_named():
+    table = pd.DataFrame({"c": ["a", "b"], "d": ["u", "v"], "n": ["1", "2.5"], "k": pd.Categorical([3, 4])})
+    for chosen in (["c"], [False, False, True, True], [], None):
+        with pytest.raises(InvalidParameterError, match=r"must name all columns of categories, and '[cd]' of dtype"):
+            learn(table, chosen)
+    encoder = learn(table, ["c", "d"])
+    np.testing.assert_array_equal(encoder.encode(table), [[0, 0, 1, 3], [1, 1, 2.5, 4]])
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])
+def test_strings_among_many_numbers_are_reported(frame):
+    numbers = [f"{n}.5" for n in range(30)]
+    with pytest.warns(TableWarning, match="column 'x' is taken for categories, .* such as 'n/k' among its 30"):
+        learn(frame({"x": [*numbers, "n/k", None]}))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        learn(frame({"x": numbers}))  # strings that a user wants to be categories
+        learn(frame({"x": [*numbers[:20], "n/k"]}))
+        learn(frame({"x": [*numbers, *(f"B{n}" for n in range(30))]}))
+        learn(frame({"x": [*numbers, "n/k"]}), ["x"])
+        learn(pd.DataFrame({"x": pd.Categorical([*numbers, "n/k"])}))
 
 
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])

@@ -7,8 +7,12 @@ target, which are cross-fitted on the training rows (scikit-learn's TargetEncode
 """
 
 import datetime
+import math
+import re
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -17,13 +21,15 @@ from numpy.typing import NDArray
 from sklearn.model_selection import KFold
 from sklearn.preprocessing import TargetEncoder
 
-from neuralforest.exceptions import InvalidParameterError
+from neuralforest.exceptions import InvalidParameterError, TableWarning
 
 MOST_CATEGORIES = 64
 """A column of more categories is replaced by means of the target."""
 
 _TIMES = ("date", "time", "duration", "period")  # in the names of dtypes, of pandas and of polars
-_CATEGORIES = ("category", "categorical", "enum", "str", "string", "utf8", "object")
+_CATEGORIES = ("category", "categorical", "enum", "str", "string", "large_string", "utf8", "dictionary", "object")
+_NESTED = ("list", "large_list", "array", "struct", "map", "binary", "large_binary")
+_MANY_NUMBERS = 20  # more different ones in a column of strings are no codes of categories
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,8 +60,14 @@ class TableEncoder:
         columns = []
         for number, name in enumerate(names):
             values = _column(X, number)
-            is_category = _is_category(values, name) if chosen is None else chosen[number]
-            columns.append(Column(name, np.unique(labels_of(values)[~_missing(values)]) if is_category else None))
+            by_dtype = _is_category(values, name)
+            if chosen is not None and by_dtype and not chosen[number]:
+                _refuse_left_out(values, name)
+            is_category = by_dtype if chosen is None else chosen[number]
+            categories = np.unique(labels_of(values)[~_missing(values)]) if is_category else None
+            if chosen is None and categories is not None:
+                _warn_of_numbers(categories, values, name)
+            columns.append(Column(name, categories))
         return cls(tuple(columns)) if any(column.categories is not None for column in columns) else None
 
     @property
@@ -138,14 +150,61 @@ def _chosen(categorical_features: Any, names: Sequence[str]) -> NDArray[np.bool_
 def _is_category(values: Any, name: str) -> bool:
     _refuse_times(values, name)
     dtype = _dtype_of(values)
-    if not dtype.startswith(_CATEGORIES):
+    kind = re.split(r"\W", dtype, maxsplit=1)[0]
+    if kind in _NESTED:
+        raise _not_of_one_value(name, dtype)
+    if kind not in _CATEGORIES:
         return False
     if dtype != "object":
         return True
     known = [value for value, missing in zip(values, _missing(values), strict=True) if not missing]
     for value in known[:1]:
         _refuse_time(value, name)
-    return any(isinstance(value, str) for value in known) or not known
+    if any(isinstance(value, str) for value in known) or not known:
+        return True
+    for value in known:
+        if not isinstance(value, (Number, np.bool_)):
+            raise _not_of_one_value(name, f"{value!r:.60} of type {type(value).__name__}")
+    return False
+
+
+def _not_of_one_value(name: str, found: str) -> InvalidParameterError:
+    return InvalidParameterError(
+        f"column {name!r} must hold numbers or categories, got {found}: convert it to numbers or strings, or drop it"
+    )
+
+
+def _refuse_left_out(values: Any, name: str) -> None:
+    """Refuse strings that are no numbers in a column that is not among those that a user has named."""
+    try:
+        _numbers(values, name)
+    except ValueError as error:
+        raise InvalidParameterError(
+            f"categorical_features must name all columns of categories, and {name!r} of dtype {values.dtype} is not "
+            "among them: add it, drop it, or use 'from_dtype'"
+        ) from error
+
+
+def _warn_of_numbers(categories: NDArray[np.str_], values: Any, name: str) -> None:
+    """Warn of a column of many numbers that some strings make a column of categories."""
+    if not _dtype_of(values).startswith(("str", "large_string", "utf8", "object")):
+        return  # somebody has chosen the dtype
+    others = [label for label in categories.tolist() if not _is_finite(label)]
+    n_numbers = len(categories) - len(others)
+    if others and n_numbers > max(_MANY_NUMBERS, len(others)):
+        warnings.warn(
+            f"column {name!r} is taken for categories, because there are strings such as {others[0]!r:.60} among its "
+            f"{n_numbers} different numbers: replace them by missing values, or give the column a categorical dtype",
+            TableWarning,
+            stacklevel=7,
+        )
+
+
+def _is_finite(text: str) -> bool:
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return False
 
 
 def _dtype_of(values: Any) -> str:
@@ -161,11 +220,12 @@ def _refuse_times(values: Any, name: str) -> None:
         )
 
 
-def refuse_times(X: Any) -> None:
+def refuse_times(X: Any, name: str = "X") -> None:
     """Refuse an array of dates or durations, which NumPy would convert to numbers of an arbitrary unit."""
     dtype = getattr(X, "dtype", None)  # a data frame has dtypes
     if dtype is not None and getattr(dtype, "kind", "") in "mM":
-        raise ValueError(f"X must hold numbers, got {dtype}: convert it to a number, such as days, or parts of a date")
+        fix = "convert it to a number, such as days" + (", or parts of a date" if name == "X" else "")
+        raise ValueError(f"{name} must hold numbers, got {dtype}: {fix}")
     if isinstance(X, np.ndarray) and X.dtype.kind == "O" and X.ndim == 2 and len(X):
         for number, value in enumerate(X[0]):
             _refuse_time(value, str(number))

@@ -149,6 +149,12 @@ def test_errors_name_the_partition(threads):
     y[1795] = np.nan
     with pytest.raises(ValueError, match="partition 17: Input y contains NaN"):
         DaskNeuralForestRegressor().fit(blocks(X, 20), blocks(y, 20))
+    labels = np.array(["a", "b"] * 1000, object)
+    labels[1234] = None
+    with pytest.raises(ValueError, match="partition 12: y must have a value for every row, got None in row 34"):
+        DaskNeuralForestClassifier().fit(blocks(X, 20), blocks(labels, 20))
+    with pytest.raises(ValueError, match="partition 0: y must hold numbers, got datetime64"):
+        DaskNeuralForestRegressor().fit(blocks(X, 20), blocks(np.arange(2000).astype("M8[s]"), 20))
     unknown = da.concatenate([blocks(np.ones(1000)), blocks(np.ones(900))])
     unknown._chunks = ((np.nan, np.nan),)
     with pytest.raises(ValueError, match=r"partition 1: X, y and sample_weight must have the same number of rows"):

@@ -91,6 +91,13 @@ def test_dates_are_refused_as_features():
             small().fit(table, y)
 
 
+def test_times_are_refused_as_targets():
+    X, y = regression()
+    for times in (pd.date_range("2020", periods=len(y)), np.arange(len(y)).astype("m8[s]"), np.zeros(len(y), "M8[D]")):
+        with pytest.raises(ValueError, match=r"y must hold numbers, got .*such as days$"):
+            small().fit(X, times)
+
+
 @pytest.mark.parametrize("fitted", [False, True])
 def test_monotonic_constraints_are_refused(fitted):
     X, y = regression()

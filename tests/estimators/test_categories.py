@@ -108,10 +108,17 @@ def test_numbers_of_arrays_may_be_categories():
 
 def test_without_categories_strings_are_refused():
     frame, y = table()
-    with pytest.raises(ValueError, match="could not convert"):
+    with pytest.raises(InvalidParameterError, match="must name all columns of categories, and 'tree' of dtype"):
         estimator(categorical_features=None).fit(frame[["tree", "height"]], y)
-    with pytest.raises(InvalidParameterError, match="categorical_features must be 'from_dtype', a list of names"):
-        estimator(categorical_features="tree").fit(frame, y)
+    for wrong in ("tree", 3):
+        with pytest.raises(InvalidParameterError, match="categorical_features must be 'from_dtype', a list of names"):
+            estimator(categorical_features=wrong).fit(frame, y)
+    rows = frame[["height", "tree"]].to_numpy(object)
+    for X in (rows, rows.tolist()):
+        with pytest.raises(InvalidParameterError, match=r"got '\w+' in column 1: .*add categorical_features=\[1\]"):
+            estimator().fit(X, y)
+    with pytest.raises(InvalidParameterError, match=r"y must hold numbers for regression, got '\w+': use Neural"):
+        estimator().fit(frame[["height"]], frame["tree"].fillna("oak"))
 
 
 @BOTH

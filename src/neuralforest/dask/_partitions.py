@@ -15,7 +15,7 @@ from sklearn.utils.validation import _check_sample_weight
 
 from neuralforest._frames import TableEncoder
 from neuralforest.estimators._base import NeuralForest
-from neuralforest.estimators.rows import read_X
+from neuralforest.estimators.rows import read_X, refuse_target
 from neuralforest.exceptions import InvalidParameterError
 
 
@@ -120,6 +120,7 @@ def read_partition(estimator: NeuralForest, partition: int, X: Any, y: Any, weig
         if not len(X):
             return None
         numeric = not estimator._classifier
+        refuse_target(y, numeric)
         rows, target = read_X(estimator, X, y=y, reset=reset, multi_output=numeric, y_numeric=numeric)
         if numeric:
             target = np.asarray(target, np.float64)

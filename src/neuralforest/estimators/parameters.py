@@ -8,6 +8,7 @@ from typing import Any, Self, get_args
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
 
 from neuralforest.exceptions import InvalidParameterError
 from neuralforest.training import Callback, Checkpoint, TrainingData
@@ -143,7 +144,7 @@ _BOOLEAN: Rule = (lambda value: isinstance(value, (bool, np.bool_)), "True or Fa
 
 _RULES: dict[str, Rule] = {
     "categorical_features": (
-        lambda value: value is None or not isinstance(value, str) or value == "from_dtype",
+        lambda value: value == "from_dtype" if isinstance(value, str) else not np.isscalar(value),
         "'from_dtype', a list of names or numbers of columns, a mask, or None for no categories",
     ),
     "tune": _one_of("all", "leaves", "splits"),
@@ -197,3 +198,8 @@ _RULES: dict[str, Rule] = {
         "a dictionary from classes to weights, 'balanced' or None",
     ),
 }
+
+
+def seeds_of(random_state: int | np.random.RandomState | None) -> list[int]:
+    """Return seeds for the forest, the split, the training and the base models."""
+    return [int(seed) for seed in check_random_state(random_state).randint(np.iinfo(np.int32).max, size=4)]

@@ -89,14 +89,44 @@ def read_X(estimator: "NeuralForest", X: ArrayLike, **options: Any) -> Any:
         estimator._encoder = TableEncoder.learn(X, estimator.categorical_features)
     if estimator._encoder is not None:
         return _encoded(estimator, X, **options)
-    return validate_data(
-        estimator,
-        named_rows(X),
-        accept_sparse="csr" if tags.sparse else False,
-        dtype=[np.float64, np.float32],
-        ensure_all_finite="allow-nan" if tags.allow_nan else True,
-        **options,
-    )
+    try:
+        return validate_data(
+            estimator,
+            named_rows(X),
+            accept_sparse="csr" if tags.sparse else False,
+            dtype=[np.float64, np.float32],
+            ensure_all_finite="allow-nan" if tags.allow_nan else True,
+            **options,
+        )
+    except ValueError as error:
+        if "could not convert string to float" in str(error):
+            _refuse_strings(X, options.get("y"), error)
+        raise
+
+
+def _refuse_strings(X: Any, y: Any, error: ValueError) -> None:
+    """Say which strings are no numbers, and what to do about them."""
+    rows = np.asarray(X, object)
+    for number, column in enumerate(rows.T if rows.ndim == 2 else ()):
+        if (wrong := _first_string(column)) is not None:
+            raise InvalidParameterError(
+                f"X must hold numbers, got {wrong!r:.60} in column {number}: pass a data frame, whose columns of "
+                f"strings are categories, or add categorical_features=[{number}]"
+            ) from error
+    if (wrong := _first_string(np.ravel(np.asarray(y, object)))) is not None:
+        raise InvalidParameterError(
+            f"y must hold numbers for regression, got {wrong!r:.60}: use NeuralForestClassifier for classes"
+        ) from error
+
+
+def _first_string(values: NDArray[Any]) -> str | None:
+    """Return the first string that is no number, if there is one."""
+    for value in values:
+        try:
+            float(value) if isinstance(value, str) else None
+        except ValueError:
+            return str(value)
+    return None
 
 
 def _is_checked(estimator: "NeuralForest", X: Any) -> bool:
@@ -135,15 +165,17 @@ def _read_part(
     estimator: "NeuralForest", X: Any, y: Any, weight: Any, reset: bool
 ) -> tuple[Any, NDArray[Any], NDArray[np.float64]]:
     numeric = not estimator._classifier
-    _refuse_missing(y)
+    refuse_target(y, numeric)
     X, y = read_X(estimator, X, y=y, reset=reset, multi_output=numeric, y_numeric=numeric)
     target = estimator._check_target(y, reset)
     return X, target, _check_sample_weight(weight, X, dtype=np.float64, ensure_non_negative=True)
 
 
-def _refuse_missing(y: Any) -> None:
-    """Refuse a target with missing values that are no floats, such as None and pandas.NA, which cannot be compared."""
+def refuse_target(y: Any, numeric: bool) -> None:
+    """Refuse times, and missing values that are no floats, such as None and pandas.NA, which cannot be compared."""
     y = np.asarray(y)
+    if numeric:
+        refuse_times(y, "y")
     if y.dtype.kind != "O":
         return
     for row, values in enumerate(y.reshape(len(y), -1) if y.ndim else ()):
