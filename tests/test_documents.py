@@ -82,6 +82,18 @@ def test_the_table_of_the_readme_is_that_of_the_runs():
     assert table(pd.read_csv(ROOT / "benchmarks" / "results" / "accuracy.csv")) in README.read_text(encoding="utf-8")
 
 
+def test_the_numbers_of_the_documents_are_those_of_the_results():
+    from benchmarks import documents
+
+    found = documents.numbers()
+    stale = [
+        page.name
+        for page in documents.PAGES
+        if documents.filled(page.read_text("utf-8"), found) != page.read_text("utf-8")
+    ]
+    assert stale == [], "run python -m benchmarks.documents"
+
+
 def test_one_version_is_named_everywhere():
     import tomllib
 

@@ -35,8 +35,8 @@ def table(runs: pd.DataFrame) -> str:
     frame = frame.iloc[np.argsort(frame.iloc[:, 0], kind="stable")]
     rows = ([_NAMES.get(name, name), *map(_number, row, _FORMATS * 2)] for name, row in frame.iterrows())
     return (
-        f"{markdown_table(['', *heads], rows)}\n\nThe default model has the lowest error on {wins} of the {n_sets}; on "
-        f"each of the other {n_sets - wins}, one of the eleven others is better."
+        f"{markdown_table(['', *heads], rows)}\n\nThe default model has the lowest error in {wins} of the {n_sets} "
+        f"comparisons; in each of the other {n_sets - wins}, another model has a lower error."
     )
 
 
