@@ -149,7 +149,7 @@ def test_bars_are_the_importances_of_model_and_forest():
 def test_few_of_many_features_are_drawn_and_the_others_counted():
     display = ImportanceDisplay.from_estimator(models.fitted(), max_features=2)
     assert len(display.bars_[0]) == 2
-    assert display.ax_.get_legend().get_title().get_text() == "2 less important features are not drawn"
+    assert display.ax_.get_legend().get_title().get_text() == "2 features not shown"
 
 
 def test_surfaces_are_the_predictions_with_the_other_features_at_their_medians():

@@ -97,7 +97,7 @@ def test_the_page_has_the_scores(page):
         assert f"{np.sqrt(np.mean((predicted - y) ** 2)):.4g}" in text
     assert f"Computed on {len(X)} rows" in text
     assert f"{np.sqrt(model.validation_loss_) * model.network_.soft.output_scale[0]:.4g}" in text
-    assert "if these rows were among them, the scores are better than on new rows" in text
+    assert "if it was, the scores are better than on new rows" in text
 
 
 def test_the_page_of_a_classifier_has_log_loss_and_accuracy(tmp_path):
@@ -116,9 +116,9 @@ def test_the_page_has_the_stacking_weights_of_the_model(tmp_path):
     model.network_ = model.network_.with_base_models((boosting,))
     text = Page(write_report(model, X, y, tmp_path / "page.html").read_text(encoding="utf-8")).text
     assert "The model is a stack" in text
-    assert "75% from the network, 25% from gradient boosting of each prediction" in text
+    assert "each prediction is a weighted mean, 75% from the network, 25% from gradient boosting." in text
     assert (
-        f"The network has a weight of 0.75 in the prediction, this tree {0.75 / model.network_.ensemble.n_trees:.2g}"
+        f"The network has a weight of 0.75 in the prediction; this tree, {0.75 / model.network_.ensemble.n_trees:.2g}"
         in text
     )
     assert f"RMSE {np.sqrt(np.mean((model.forest_.predict(X) - y) ** 2)):.4g}" in text

@@ -71,7 +71,7 @@ def stacking_words(network: ForestNetwork) -> str:
     parts = [(name.replace("_", " "), weight) for name, weight in network.stacking_weights.items()]
     parts[0] = ("the forest" if network.hard.all() else "the network", parts[0][1])
     listed = ", ".join(f"{100 * weight:.0f}% from {name}" for name, weight in parts)
-    return f"The model is a stack, a weighted mean of several models: {listed} of each prediction."
+    return f"The model is a stack: each prediction is a weighted mean, {listed}."
 
 
 def epoch_line(epoch: int, history: History) -> str:

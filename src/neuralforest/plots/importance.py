@@ -109,6 +109,6 @@ class ImportanceDisplay:
             ax.set_xlabel("importance (percent)")
             ax.set_ylabel("feature")
             n_omitted = len(self.names) - len(order)
-            title = f"{n_omitted} less important features are not drawn" if n_omitted else None
+            title = f"{n_omitted} feature{'s' if n_omitted > 1 else ''} not shown" if n_omitted else None
             ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, title=title, alignment="left")
         return self

@@ -85,7 +85,11 @@ def _card(estimator: Estimator, rows: NDArray[np.floating], forest: dict[str, Sc
     network, e = estimator.network_, estimator.network_.ensemble
     name = next(iter(model))
     change = 100 * (model[name].value / forest[name].value - 1) if forest[name].value > 0 else 0.0
-    against = f"{abs(change):.1f}% {'less' if change < 0 else 'more'} than" if abs(change) >= 0.05 else "the same as"
+    against = (
+        f"{abs(change):.1f}% {'lower' if change < 0 else 'higher'} than that of"
+        if abs(change) >= 0.05
+        else "the same as that of"
+    )
     text = f"The {name} of the model on these rows is {number(model[name].value)}, {against} its forest."
     facts = [
         ("Rows of this report", f"{len(rows):,}"),
@@ -109,8 +113,8 @@ def _trees_replaced(network: ForestNetwork) -> str:
 
 def _scores(rows: NDArray[np.floating], forest: dict[str, Score], model: dict[str, Score]) -> str:
     note = (
-        f"Computed on {len(rows):,} rows, with 95% intervals from resampled rows. A model does not store its training "
-        "rows: if these rows were among them, the scores are better than on new rows."
+        f"Computed on {len(rows):,} rows, with 95% bootstrap intervals. The report cannot check whether the model was "
+        "trained on these rows; if it was, the scores are better than on new rows."
     )
     lines = [(name, forest[name], model[name]) for name in model]
     return f"{table(lines, ('', 'forest', 'model'))}\n{paragraph(note, 'quiet')}"
@@ -119,18 +123,18 @@ def _scores(rows: NDArray[np.floating], forest: dict[str, Score], model: dict[st
 def _regression_charts(
     y: NDArray[np.float64], forest: NDArray[np.float64], model: NDArray[np.float64]
 ) -> list[tuple[str, str]]:
-    which = "" if y.shape[1] == 1 else " Of the first target."
+    which = "" if y.shape[1] == 1 else " Only the first target is shown."
     charts = [
         chart(
             ActualChart(y[:, 0], model[:, 0]),
             "actual",
-            f"Each dot is a row; on the dotted line, the prediction is exact.{which}",
+            f"Each dot is a row. On the dotted line, the prediction is exact.{which}",
             _SQUARE,
         ),
         chart(
             ResidualChart(y[:, 0] - forest[:, 0], y[:, 0] - model[:, 0]),
             "residuals",
-            f"Errors of forest and model; the outermost 1% are not shown.{which}",
+            f"Distribution of the errors; the largest 1% are not shown.{which}",
             _SQUARE,
         ),
     ]
@@ -142,13 +146,13 @@ def _classification_charts(
 ) -> list[tuple[str, str]]:
     top = probabilities.argmax(axis=1)
     if len(labels) == 2:
-        event, p, what = target == 1, probabilities[:, 1], f"class {labels[1]}"
+        event, p, what = target == 1, probabilities[:, 1], f"class {labels[1]} occurs"
     else:
-        event, p, what = target == top, probabilities.max(axis=1), "the predicted class"
+        event, p, what = target == top, probabilities.max(axis=1), "the predicted class is right"
     display = ReliabilityDisplay.from_predictions(event, np.clip(p, 0, 1), draw=False)
-    text = f"How often {what} is right where it is predicted with a given probability; calibrated on the dotted line."
+    text = f"How often {what}, by predicted probability. Calibrated probabilities lie on the dotted line."
     counts = confusion_matrix(target, top, labels=np.arange(len(labels)))
-    confusion = "Rows of each actual class by predicted class."
+    confusion = "Number of rows of each actual class, by predicted class."
     found = [
         (
             "Calibration and confusion matrix",
@@ -162,19 +166,19 @@ def _classification_charts(
     ]
     both = curves(target, probabilities, labels)
     texts = (
-        "Share of a class that is found, against the share of the others that is taken for it.",
-        "Share of the rows taken for a class that are of it, against the share of the class that is found.",
+        "Fraction of the class that is found, against the fraction of other rows that are mistaken for it.",
+        "Fraction of the rows predicted as the class that belong to it, against the fraction of it that is found.",
     )
     charts = [
         chart(each, name, text, _SQUARE) for each, name, text in zip(both, ("roc", "recall"), texts, strict=False)
     ]
-    nothing = paragraph("These curves need rows of at least two classes, and the given rows have one.")
+    nothing = paragraph("These curves need rows of at least two classes, but the given rows have one.")
     return [*found, ("ROC and precision-recall curves", grid(charts) if charts else nothing)]
 
 
 def _dependence(estimator: Estimator, rows: NDArray[np.floating], names: Sequence[str], order: list[int]) -> str:
     charts = [
-        chart(each, f"dependence{i}", f"{each.name}: mean prediction as it varies.", _FLAT)
+        chart(each, f"dependence{i}", f"Mean prediction for each value of {each.name}.", _FLAT)
         for i, each in enumerate(dependence(estimator, rows, names, order))
     ]
     return grid(charts) if charts else paragraph("The given rows have no values of these features.")

@@ -32,14 +32,14 @@ def model_sections(estimator: Estimator, X: Any, names: Sequence[str]) -> list[t
 def _training(estimator: Estimator) -> str:
     name, forest, model = validation_scores(estimator)
     note = (
-        f"Validation {name} of the fit: forest {number(forest)}, model {number(model)}. These rows were used for model "
-        "selection, so that scores on new rows are more reliable."
+        f"Validation {name} of the fit: forest {number(forest)}, model {number(model)}. The validation rows were used "
+        "for model selection; scores on new rows are more reliable."
     )
     if getattr(estimator, "history_", None) is None:
         return paragraph("The model was saved without its training history.") + paragraph(note, "quiet")
     display = TrainingDisplay.from_estimator(estimator, draw=False)
     text = "Loss of every epoch. Epoch 0 is the softened network before training"
-    text += "; the bands are the middle 80% of the subnetworks." if display.independent else "."
+    text += "; the bands contain 80% of the subnetworks." if display.independent else "."
     return chart(display, "training", text, (4.5, 4.2)) + paragraph(note, "quiet")
 
 
@@ -63,12 +63,12 @@ def _tree(estimator: Estimator, tree: int, X: Any, names: Sequence[str]) -> str:
 def _weight(network: ForestNetwork, tree: int) -> str:
     """Return the weight of the network, and of one of its trees, in the prediction."""
     e, weight = network.ensemble, network.network_weight
-    where = f"Tree {tree}, the first is 0, of {e.n_trees:,}. "
+    where = f"Tree {tree} of {e.n_trees:,}, counted from 0. "
     what = "forest" if network.hard.all() else "network"
     if e.aggregation == "sum":
-        return f"{where}The trees are added; the {what} has a weight of {weight:.2f} in the prediction."
+        return f"{where}The trees are summed; the {what} has a weight of {weight:.2f} in the prediction."
     return (
-        f"{where}The {what} has a weight of {weight:.2f} in the prediction, this tree {number(weight / e.n_trees, 2)}."
+        f"{where}The {what} has a weight of {weight:.2f} in the prediction; this tree, {number(weight / e.n_trees, 2)}."
     )
 
 
