@@ -48,24 +48,29 @@ class TableEncoder:
     columns: tuple[Column, ...]
 
     @classmethod
-    def learn(cls, X: Any, categorical_features: Any) -> "TableEncoder | None":
-        """Return the encoder of a table, or None for one of numbers only, which scikit-learn validates."""
+    def learn(cls, X: Any, categorical_features: Any, of_forest: Sequence[Any] = ()) -> "TableEncoder | None":
+        """Return the encoder of a table, or None for one of numbers only, which scikit-learn validates.
+
+        Columns that a given forest takes as categories are added to those that are found by their dtypes.
+        """
+        by_dtypes = isinstance(categorical_features, str)
         if not (hasattr(X, "columns") and hasattr(X, "dtypes")):
-            if categorical_features is None or isinstance(categorical_features, str):
+            if categorical_features is None or (by_dtypes and not of_forest):
                 return None
             if scipy.sparse.issparse(X):
                 raise InvalidParameterError("categorical_features needs a table or a dense array, got a sparse matrix")
         names = _names(X)
-        chosen = _chosen(categorical_features, names)
+        chosen, added = _chosen(categorical_features, names), _chosen(of_forest if by_dtypes else [], names)
+        assert added is not None
         columns = []
         for number, name in enumerate(names):
             values = _column(X, number)
             by_dtype = _is_category(values, name)
             if chosen is not None and by_dtype and not chosen[number]:
                 _refuse_left_out(values, name)
-            is_category = by_dtype if chosen is None else chosen[number]
+            is_category = added[number] or (by_dtype if chosen is None else chosen[number])
             categories = np.unique(labels_of(values)[~_missing(values)]) if is_category else None
-            if chosen is None and categories is not None:
+            if chosen is None and categories is not None and not added[number]:
                 _warn_of_numbers(categories, values, name)
             columns.append(Column(name, categories))
         return cls(tuple(columns)) if any(column.categories is not None for column in columns) else None
@@ -281,7 +286,9 @@ def codes_in(
     Columns are found by their names, where there are any.
     """
     own = _names(X)
-    order = list(range(len(own))) if names is None else [own.index(name) for name in names if name in own]
+    number_of = {name.replace(" ", "_"): number for number, name in enumerate(own)}  # as LightGBM has them
+    number_of |= {name: number for number, name in enumerate(own)}
+    order = list(range(len(own))) if names is None else [number_of[name] for name in names if name in number_of]
     if len(order) != len(categories):
         raise InvalidParameterError(f"X must have the columns {list(names or range(len(categories)))}, got {own}")
     encoded = []

@@ -18,6 +18,7 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeRegressor, ExtraTreeRegressor
 
 import neuralforest as nf
+from neuralforest.estimators import forests
 from neuralforest.exceptions import NeuralForestError
 from small_models import boosted, classification, forest, output, problem, regression, small, small_boosted
 
@@ -109,6 +110,36 @@ def test_monotonic_constraints_are_refused(fitted):
         given = source.fit(X, y) if fitted else source
         with pytest.raises(ValueError, match=r"no monotonic constraints.*monotonic_cst=\[1, 0, 0, 0\].*convert"):
             small(source=given, training="joint").fit(X, y)
+
+
+def boosters():
+    """Boosters of other libraries, which keep a constraint under names and in forms of their own."""
+    X, y = regression()
+    lightgbm, xgboost = pytest.importorskip("lightgbm"), pytest.importorskip("xgboost")
+    catboost = pytest.importorskip("catboost")
+    few = {"n_estimators": 2, "verbose": -1}
+    yield True, lightgbm.LGBMRegressor(mc=[1, 0, 0, 0], **few)
+    yield True, lightgbm.train({"monotone_constraints": [0, -1, 0, 0], "verbose": -1}, lightgbm.Dataset(X, y), 2)
+    yield True, xgboost.XGBRegressor(monotone_constraints="(0,1,0,0)", n_estimators=2)
+    for booster in ("gbtree", "dart"):
+        settings = {"monotone_constraints": "(0,0,1,0)", "booster": booster}
+        yield True, xgboost.train(settings, xgboost.DMatrix(X, y), 2)
+    yield True, catboost.CatBoostRegressor(monotone_constraints="0:0,2:-1", iterations=2, verbose=0)
+    yield True, catboost.CatBoostRegressor(monotone_constraints={"1": 1}, iterations=2, verbose=0)
+    yield False, lightgbm.LGBMRegressor(monotone_constraints=[0, 0, 0, 0], **few)
+    yield False, xgboost.XGBRegressor(monotone_constraints="(0,0,0,0)", n_estimators=2)
+    yield False, HistGradientBoostingRegressor(monotonic_cst={}, max_iter=2)
+    yield False, xgboost.train({}, xgboost.DMatrix(X, y), 2)
+    yield False, lightgbm.train({"verbose": -1}, lightgbm.Dataset(X, y), 2)
+
+
+def test_monotonic_constraints_of_other_libraries_are_refused():
+    for is_constrained, source in boosters():
+        if is_constrained:
+            with pytest.raises(ValueError, match=r"no monotonic constraints"):
+                forests.source_of(source, False)
+        else:
+            assert forests.source_of(source, False) is source
 
 
 @pytest.mark.parametrize("factor", [1e90, 1e-5])

@@ -390,11 +390,27 @@ def test_a_fitted_forest_of_more_categories_than_the_rows_have_is_reproduced():
     np.testing.assert_allclose(model.predict(rows), trees.predict(rows), rtol=1e-5, atol=1e-5)
 
 
-def test_a_fitted_forest_whose_categories_are_numbers_of_an_array_is_refused():
+def test_a_fitted_forest_whose_categories_are_numbers_of_an_array_is_refused_without_categories():
     X = np.random.default_rng(0).integers(0, 3, size=(90, 2)) * 5.0
     trees = HistGradientBoostingRegressor(max_iter=3, min_samples_leaf=2, categorical_features=[0])
+    given = estimator(forest=trees.fit(X, X[:, 0] == 5), validation="fraction", categorical_features=None)
     with pytest.raises(InvalidParameterError, match="X must hold the categories that the forest was fitted on"):
-        estimator(forest=trees.fit(X, X[:, 0] == 5), validation="fraction").fit(X, X[:, 0] == 5)
+        given.fit(X, X[:, 0] == 5)
+
+
+@pytest.mark.filterwarnings("ignore:the given .* was fitted before")
+@pytest.mark.parametrize("fitted", [False, True])
+@pytest.mark.parametrize("chosen", [[0], [True, False], np.array([0])], ids=["list", "mask", "array"])
+def test_columns_that_a_forest_takes_as_categories_are_categories(fitted, chosen):
+    X = np.random.default_rng(0).integers(0, 9, size=(200, 2)) * 5.0
+    y = np.isin(X[:, 0], [5, 15, 35]) * 2.0
+    trees = HistGradientBoostingRegressor(max_iter=5, categorical_features=chosen)
+    trees = trees.fit(X, y) if fitted else trees
+    model = estimator(forest=trees, training="joint").fit(X, y)
+    assert model._encoder.n_categories.tolist() == [9, 0]
+    assert model.network_.ensemble.is_categorical.any()
+    assert model.score(X, y) > 0.5
+    assert np.isfinite(model.predict([[-3.0, 1.0], [np.nan, 1.0]])).all()
 
 
 def test_columns_without_any_value_are_taken():

@@ -5,10 +5,27 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import BaseHistGradientBoosting
+from sklearn.frozen import FrozenEstimator
 
 from neuralforest._frames import TableEncoder, labels_of
 from neuralforest.ensemble import TreeEnsemble, offsets
 from neuralforest.exceptions import InvalidParameterError
+from neuralforest.readers import library_of
+
+
+def own_categories(forest: Any) -> list[Any]:
+    """Return the names or numbers of the columns that a given forest takes as categories, whatever their dtypes."""
+    forest = forest.estimator if isinstance(forest, FrozenEstimator) else forest
+    library, chosen = library_of(forest), None
+    if isinstance(forest, BaseHistGradientBoosting):
+        chosen = None if isinstance(forest.categorical_features, str) else forest.categorical_features
+    elif library is not None and library.__name__.endswith(".catboost"):
+        chosen = forest.get_cat_feature_indices() if forest.is_fitted() else forest.get_params().get("cat_features")
+    chosen = [] if chosen is None else list(chosen)
+    if all(isinstance(each, (bool, np.bool_)) for each in chosen):
+        return np.flatnonzero(chosen).tolist()
+    return [int(each) if isinstance(each, np.integer) else each for each in chosen]
 
 
 def aligned(e: TreeEnsemble, encoder: TableEncoder | None) -> TreeEnsemble:

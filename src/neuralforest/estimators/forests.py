@@ -1,5 +1,8 @@
 """The forest under an estimator: ours when none is given, how it is grown, and which rows are out-of-bag."""
 
+import json
+import re
+from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 
@@ -20,12 +23,13 @@ from neuralforest._frames import TableEncoder
 from neuralforest.base_models.extra_trees import max_samples
 from neuralforest.ensemble import TreeEnsemble
 from neuralforest.estimators.categorical_forest import CategoricalForest
-from neuralforest.estimators.categories import decoded
+from neuralforest.estimators.categories import decoded, own_categories
 from neuralforest.estimators.rows import FitRows
 from neuralforest.estimators.target_units import growing_units, restore_units, scaled
 from neuralforest.exceptions import InvalidParameterError
 from neuralforest.readers import library_of
 
+_MONOTONIC = ("monotonic_cst", "monotone_constraints", "monotone_constraint", "monotonic_constraints", "mc")
 _MOST_ROWS = 400_000  # that a tree of the default forest is grown on; more of them train its network
 
 
@@ -88,12 +92,34 @@ def source_of(forest: Any, classifier: bool) -> Any:
 
 def _refuse_monotonic(forest: Any) -> None:
     """Refuse monotonic constraints: a trained network would violate them."""
-    for name, value in forest.get_params().items() if is_estimator(forest) else ():
-        if name.endswith(("monotonic_cst", "monotone_constraints")) and value is not None:
+    for name, value in _parameters(forest).items():
+        if name.rpartition("__")[2] in _MONOTONIC and _is_constraint(value):
             raise InvalidParameterError(
                 f"forest must have no monotonic constraints, because a trained network does not keep them, got "
                 f"{name}={value!r}: leave {name} out, or keep the trees as they are by neuralforest.convert(forest)"
             )
+
+
+def _parameters(forest: Any) -> dict[str, Any]:
+    """Return the parameters of a model, also of a Booster."""
+    if is_estimator(forest):
+        return dict(forest.get_params())
+    if _library(forest) == "lightgbm":
+        settings = re.findall(r"^\[(\w+): (.*)\]$", forest.model_to_string(num_iteration=1), re.MULTILINE)
+        return dict(settings)
+    if _library(forest) == "xgboost":
+        booster = json.loads(forest.save_config())["learner"]["gradient_booster"]
+        booster = booster.get("gbtree", booster)  # dart holds one
+        return dict(booster.get("tree_train_param", {}))
+    return {}
+
+
+def _is_constraint(value: Any) -> bool:
+    """Return whether any feature is constrained: by numbers, strings, or a dictionary of them, in any of them not 0."""
+    if isinstance(value, str):
+        value = [each.rpartition(":")[2] for each in value.split(",")]
+    each_of = value.values() if isinstance(value, dict) else [] if value is None else np.ravel(value).tolist()
+    return any(str(each).strip("()[] ") not in ("", "0") for each in each_of)
 
 
 def tags_of(forest: Any, classifier: bool) -> Tags:
@@ -141,8 +167,11 @@ def is_sum(forest: Any) -> bool:
 
 
 def copy_of(forest: Any) -> Any:
-    """Return an unfitted copy of a forest; `clone` refuses lists in CatBoost's parameters."""
-    return forest.copy() if _library(forest) == "catboost" else clone(forest)
+    """Return an unfitted copy of a forest; `clone` refuses lists in CatBoost's parameters, whose copies stay fitted."""
+    if _library(forest) != "catboost":
+        return clone(forest)
+    kind, parameters = type(forest), deepcopy(forest.get_params())
+    return kind(parameters) if kind.__name__ == "CatBoost" else kind(**parameters)
 
 
 def prepare_forest(forest: Any, seed: int, n_jobs: int | None) -> Any:
@@ -185,6 +214,8 @@ def grow(
                 f"sample_weight and class_weight need a forest that takes weights, and {type(forest).__name__} does not"
             )
         weights["sample_weight"] = table.forest_weight[rows]
+    if encoder is not None:
+        _name_categories(forest, encoder)
     target = table.target[rows]
     units = None if target.dtype != np.float64 or is_classifier(forest) else growing_units(forest, target)
     with parallel_config(backend="threading"):  # growing a tree releases the GIL, and processes take seconds to start
@@ -196,6 +227,16 @@ def grow(
         forest.feature_names_in_ = names
         if isinstance(forest, CategoricalForest):
             forest.ensemble_ = replace(forest.ensemble_, feature_names=tuple(names))
+
+
+def _name_categories(forest: Any, encoder: TableEncoder) -> None:
+    """Tell a forest whose parameters name its columns of categories which ones are categories in the rows that it gets.
+
+    CatBoost takes strings only there. Columns of many categories are numbers by now.
+    """
+    names = {"catboost": "cat_features", "sklearn": "categorical_features"}
+    if _library(forest) in names and (_library(forest) == "catboost" or own_categories(forest)):
+        forest.set_params(**{names[_library(forest)]: np.flatnonzero(encoder.n_categories).tolist()})
 
 
 def _rows_for(forest: Any, X: Any, encoder: TableEncoder | None) -> Any:

@@ -13,6 +13,7 @@ from sklearn.utils.validation import _check_feature_names, _check_sample_weight,
 
 from neuralforest._compat import named_rows
 from neuralforest._frames import TableEncoder, refuse_times
+from neuralforest.estimators.categories import own_categories
 from neuralforest.exceptions import InvalidParameterError
 
 if TYPE_CHECKING:
@@ -86,7 +87,8 @@ def read_X(estimator: "NeuralForest", X: ArrayLike, **options: Any) -> Any:
     tags = get_tags(estimator).input_tags
     refuse_times(X)
     if options["reset"]:
-        estimator._encoder = TableEncoder.learn(X, estimator.categorical_features)
+        of_forest = own_categories(estimator.forest)
+        estimator._encoder = TableEncoder.learn(X, estimator.categorical_features, of_forest)
     if estimator._encoder is not None:
         return _encoded(estimator, X, **options)
     try:

@@ -204,7 +204,11 @@ def in_terms_of(source: ForestNetwork, network: ForestNetwork) -> ForestNetwork:
 def converted(estimator: "FitSteps", model: Any, table: FitRows) -> ForestNetwork:
     """Return a fitted model as a hard network, with the categories of the table."""
     options = forests.conversion_options(model, table, estimator._encoder)
-    return ForestNetwork(aligned(convert(model, **options).ensemble, estimator._encoder))
+    e = aligned(convert(model, **options).ensemble, estimator._encoder)
+    names = tuple(getattr(estimator, "feature_names_in_", ()))
+    if e.feature_names == tuple(str(name).replace(" ", "_") for name in names):  # as LightGBM has them
+        e = replace(e, feature_names=names)
+    return ForestNetwork(e)
 
 
 def _on_all_rows(
