@@ -340,7 +340,7 @@ def test_a_pickle_holds_the_network_and_no_cache():
     for network in (ForestNetwork(ensemble), soften(ensemble, MODES[3])):
         before = network.predict(X)
         copy = pickle.loads(pickle.dumps(network))
-        assert set(vars(copy)) == {"ensemble", "soft", "base_models"}
+        assert set(vars(copy)) == {"ensemble", "soft", "base_models", "temperature"}
         np.testing.assert_array_equal(copy.predict(X), before)
 
 

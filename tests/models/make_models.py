@@ -46,7 +46,7 @@ def make(X, y, labels):
     classifier = nf.NeuralForestClassifier(RandomForestClassifier(**TREES), **SMALL | {"connectivity": "full"})
     classifier.fit(X, labels)
     trees = StackedModel("extra_trees", nf.convert(ExtraTreesClassifier(**TREES).fit(X, labels)), 0.25)
-    classifier.network_ = soft(classifier.network_).with_base_models((trees,))
+    classifier.network_ = soft(classifier.network_).with_base_models((trees,)).with_temperature(0.75)
     ensemble = TreeEnsemble(**nf.convert(boosting).ensemble.__getstate__() | {"groups": [0, 1, 4]})
     network = nf.ForestNetwork(ensemble).soften((3, 1), scale=X.std(axis=0), training="joint")
     return {"regressor": regressor, "classifier": classifier, "network": network}

@@ -88,7 +88,7 @@ HOSTILE = {
         lambda: raw('"neuralforest":"{}"},' + ",".join(f'"{i}":0' for i in range(129)) + "}"),
         "128 arrays",
     ),
-    "the next format": (lambda: forged(network(), format=12), "reads formats up to 11: upgrade neuralforest"),
+    "the next format": (lambda: forged(network(), format=13), "reads formats up to 12: upgrade neuralforest"),
     "a format of 0": (lambda: forged(network(), format=0), "must be from 1"),
     "an unknown kind": (
         lambda: forged(network(), kind="os.system"),

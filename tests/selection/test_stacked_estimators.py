@@ -53,9 +53,14 @@ def test_a_prediction_is_the_mean_of_network_and_base_models_by_their_weights(mo
     assert list(weights) == ["network", *(each.name for each in network.base_models)]
     assert sum(weights.values()) == pytest.approx(1)
     assert 0.05 <= weights["network"] <= 0.95
+    network = network.with_temperature(1.0)
     expected = weights["network"] * network.with_base_models().prediction(X)
     for each in network.base_models:
         expected = expected + weights[each.name] * each.model.prediction(X)
+    assert_allclose(network.prediction(X).reshape(len(X), -1), expected, rtol=1e-12, atol=1e-12)
+    if network.classes is not None:
+        expected = expected ** (1 / model.network_.temperature)
+        expected /= expected.sum(axis=1, keepdims=True)
     assert_allclose(output(model, X).reshape(len(X), -1), expected, rtol=1e-12, atol=1e-12)
 
 
@@ -88,10 +93,11 @@ def test_gradient_boosting_of_a_classifier_predicts_probabilities(labels, tmp_pa
     boosted = next(each.model for each in network.base_models if each.name == "gradient_boosting")
     assert boosted.link == ("logit" if len(labels) == 2 else "softmax")
     assert np.mean(np.array(labels)[boosted.predict_proba(X).argmax(axis=1)] == y) > 0.9
-    expected = network.network_weight * network.with_base_models().predict_proba(X)
+    expected = network.network_weight * network.with_base_models().with_temperature(1.0).predict_proba(X)
     for each in network.base_models:
         expected = expected + each.weight * each.model.predict_proba(X)
-    assert_allclose(model.predict_proba(X), expected, rtol=1e-12)
+    expected = expected ** (1 / network.temperature)
+    assert_allclose(model.predict_proba(X), expected / expected.sum(axis=1, keepdims=True), rtol=1e-12)
     assert_allclose(model.predict_proba(X).sum(axis=1), 1)
     nf.save(model, tmp_path / "model.nforest")
     assert_array_equal(nf.load(tmp_path / "model.nforest").predict_proba(X), model.predict_proba(X))

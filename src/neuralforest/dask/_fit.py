@@ -20,9 +20,8 @@ from neuralforest.dask._statistics import Statistics, merged, partition_statisti
 from neuralforest.ensemble import TreeEnsemble
 from neuralforest.estimators import scaling
 from neuralforest.estimators._base import NeuralForest
-from neuralforest.estimators._steps import seeds_of
 from neuralforest.estimators.modes import connectivity_of
-from neuralforest.estimators.parameters import contrast_pairs
+from neuralforest.estimators.parameters import contrast_pairs, seeds_of
 from neuralforest.estimators.relevance import added_up, relevance_of
 from neuralforest.exceptions import ConvergenceWarning, InvalidParameterError
 from neuralforest.network import ForestNetwork

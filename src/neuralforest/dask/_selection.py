@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from neuralforest.dask._trees import GrownTree, Plan, Shared, TrainedTree, TreeOutputs, softened
 from neuralforest.ensemble import concatenated
 from neuralforest.network import ForestNetwork
-from neuralforest.selection import OutOfSamplePredictions, Residuals
+from neuralforest.selection import OutOfSamplePredictions, Residuals, temperature
 from neuralforest.selection.calibration import calibration_factors
 from neuralforest.selection.guard import compare
 from neuralforest.selection.intervals import deviations
@@ -61,11 +61,12 @@ def choose(
     factors = np.ones(whole.data.y.shape[1])
     if shared.estimator.standardize and whole.loss.name == "squared_error":
         factors = calibration_factors(whole.trained, cross, whole.data)
+    of_classes = _calibration(shared, whole, outputs, network, predictions)
     return Chosen(
-        network,
+        network.with_temperature(of_classes.temperature),
         _history(trained, network),
         forest_loss,
-        whole_loss(network, predictions, whole.data, whole.loss).corrected,
+        whole_loss(network, predictions, whole.data, whole.loss).corrected - of_classes.gain,
         _residuals(whole, outputs, predictions),
         factors,
         sum(each.diverged for each in trained),
@@ -133,6 +134,22 @@ def _predictions(
         parts = [[slice(each.middle), slice(each.middle, None)] for each in outputs]
         own = [tuple(array[part[i]] for array in each) for i in (0, 1) for each, part in zip(own, parts, strict=True)]  # type: ignore[misc]
     return averaged(own, whole.data.y.shape, center, len(outputs))
+
+
+def _calibration(
+    shared: Shared,
+    whole: _Whole,
+    outputs: Sequence[TreeOutputs],
+    network: ForestNetwork,
+    predictions: OutOfSamplePredictions,
+) -> temperature.Calibration:
+    """Return the temperature of the probabilities of a classifier; trees stay what they are."""
+    if not shared.estimator.standardize or whole.loss.name != "log_loss" or network.hard.all():
+        return temperature.NONE
+    if len(outputs) == 1:  # all trees share their rows
+        return temperature.of_shared_rows(predictions, whole.data.y, network.link)
+    own = [(row, each.weight, each.plain) for row, each in zip(whole.rows, outputs, strict=True)]
+    return temperature.fitted(own, whole.data.y, network.link, len(own), predictions.row)
 
 
 def _residuals(whole: _Whole, outputs: Sequence[TreeOutputs], predictions: OutOfSamplePredictions) -> Residuals | None:

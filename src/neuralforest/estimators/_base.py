@@ -12,13 +12,13 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from neuralforest.estimators import forests
-from neuralforest.estimators._steps import FitSteps, seeds_of
-from neuralforest.estimators.parameters import check_parameters
+from neuralforest.estimators._steps import FitSteps
+from neuralforest.estimators.parameters import check_parameters, seeds_of
 from neuralforest.estimators.rows import read_rows, read_X
 from neuralforest.estimators.summary import reporting
 from neuralforest.estimators.tuned import check_trainable
 from neuralforest.estimators.validation import TrainValidationSplit
-from neuralforest.network import ForestNetwork, feature_importances
+from neuralforest.network import ForestNetwork, StackedModel, feature_importances
 from neuralforest.network.inputs import cast_rows
 
 
@@ -93,6 +93,13 @@ class NeuralForest(FitSteps):
             self.history_ = trained.history
             self._after_partial_fit(data)
             return self
+
+    def _remaining_base_models(self, trained: ForestNetwork) -> tuple[StackedModel, ...]:
+        """Return the base models that stay after training on other rows: all but a fallback, unless trees were kept."""
+        models = self.network_.base_models
+        if trained.hard.all() or not any(each.is_fallback for each in models):
+            return models
+        return tuple(each for each in models if not each.is_fallback)
 
     # What a fitted estimator offers.
 

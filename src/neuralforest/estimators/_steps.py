@@ -7,24 +7,29 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
 
 from neuralforest._frames import TableEncoder
 from neuralforest.base_models import FALLBACK, Task, candidates
 from neuralforest.estimators import cost, forests, scaling, screening, sources, validation
 from neuralforest.estimators.cross_fitting import CrossFittedForest, CrossValidationSplit, in_folds
 from neuralforest.estimators.modes import connectivity_of, training_of
-from neuralforest.estimators.parameters import Parameters, contrast_pairs, enough_epochs
+from neuralforest.estimators.parameters import Parameters, contrast_pairs, enough_epochs, seeds_of
 from neuralforest.estimators.rows import FitRows
 from neuralforest.estimators.summary import reporting, summary, write
 from neuralforest.estimators.tuned import check_trainable, fit_tuned
 from neuralforest.estimators.validation import TrainValidationSplit
 from neuralforest.exceptions import ConvergenceWarning, InvalidParameterError
-from neuralforest.network import ForestNetwork, StackedModel
+from neuralforest.network import ForestNetwork
 from neuralforest.network.subnetworks import partition
-from neuralforest.selection import OutOfSamplePredictions, Selected, stacking, train_guarded
+from neuralforest.selection import (
+    OutOfSamplePredictions,
+    Selected,
+    stacked_with_source,
+    stacking,
+    train_guarded,
+    with_calibrated_probabilities,
+)
 from neuralforest.selection.evidence import Uncertainty, uncertainty
-from neuralforest.selection.source import stacked_with_source
 from neuralforest.training import Checkpoint, Loss, Settings, TrainingData, resolve_loss
 
 Split = TrainValidationSplit | CrossValidationSplit
@@ -76,8 +81,8 @@ class FitSteps(Parameters):
         trained, self.contrast_ = self._train_contrasts(network, data, table, split, settings)
         if source is None:
             source = sources.partly_trained(self, given, given_fitted, whole, trained, data, table, split, seeds[0])
-        trained = self._stack(trained, data, table, split, seeds[3], source)
-        return self._keep(trained, data, started)
+        stacked = self._stack(trained, data, table, split, seeds[3], source)
+        return self._keep(stacked, trained.predictions, data, started)
 
     @property
     def source_(self) -> Any:
@@ -169,15 +174,9 @@ class FitSteps(Parameters):
         with reporting(self.callback, self.verbose, settings.max_epochs) as callback:
             checkpoint = self._checkpoint(f".{before.n_epochs}")
             trained = self._train(data, settings, callback=callback, checkpoint=checkpoint)
-        trained = self._stack(trained, data, table, split, seeds[3], source)
-        return self._keep(trained._replace(history=before.followed_by(trained.history)), data, started)
-
-    def _remaining_base_models(self, trained: ForestNetwork) -> tuple[StackedModel, ...]:
-        """Return the base models that stay after training on other rows: all but a fallback, unless trees were kept."""
-        models = self.network_.base_models
-        if trained.hard.all() or not any(each.is_fallback for each in models):
-            return models
-        return tuple(each for each in models if not each.is_fallback)
+        stacked = self._stack(trained, data, table, split, seeds[3], source)
+        stacked = stacked._replace(history=before.followed_by(trained.history))
+        return self._keep(stacked, trained.predictions, data, started)
 
     def _settings(self, seed: int, data: TrainingData) -> Settings:
         enough = self.max_epochs == "auto"
@@ -312,13 +311,15 @@ class FitSteps(Parameters):
         loss, calibrate = self._resolved_loss(network), self.standardize and not options.get("keep_last")
         return train_guarded(network, data, settings, loss, n_jobs=self.n_jobs, calibrate=calibrate, **options)
 
-    def _keep(self, trained: Selected, data: TrainingData, started: float) -> Self:
-        """Set what a fit leaves behind."""
+    def _keep(self, trained: Selected, alone: OutOfSamplePredictions, data: TrainingData, started: float) -> Self:
+        """Calibrate probabilities, and set what a fit leaves behind; `alone` are predictions of the network only."""
+        loss = self._resolved_loss(trained.network)
+        if self.standardize and self.max_epochs != 0:
+            trained = with_calibrated_probabilities(trained, alone, data, loss)
         self.network_ = trained.network
         self.history_ = trained.history
         self.forest_loss_ = trained.forest_loss
         self.validation_loss_ = trained.validation_loss
-        loss = self._resolved_loss(trained.network)
         self._uncertainty = uncertainty(trained.network, trained.predictions, data, loss)
         self._after_fit(data, trained.predictions)
         if self.verbose:
@@ -343,8 +344,3 @@ class FitSteps(Parameters):
 
     def _after_partial_fit(self, data: TrainingData) -> None:
         pass
-
-
-def seeds_of(random_state: int | np.random.RandomState | None) -> list[int]:
-    """Return seeds for the forest, the split, the training and the base models."""
-    return [int(seed) for seed in check_random_state(random_state).randint(np.iinfo(np.int32).max, size=4)]

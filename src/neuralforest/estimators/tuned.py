@@ -92,7 +92,7 @@ def fit_tuned(estimator: "FitSteps", table: FitRows, forest: Any, fitted: bool, 
         seconds=np.zeros(0),
     )
     data = tuning.training_data(network, split.fit, predictions)
-    return estimator._keep(Selected(network, history, *losses, predictions), data, started)
+    return estimator._keep(Selected(network, history, *losses, predictions), predictions, data, started)
 
 
 def check_trainable(estimator: "FitSteps") -> None:

@@ -145,9 +145,18 @@ def _outputs(graph: Graph, view: View, score: str, prediction: str) -> dict[str,
     if e.classes is None:
         prediction = graph.add("Exp", score) if e.link == "log" else score
         return {"prediction": (prediction, graph.dtype, [e.n_outputs])}
-    classes = labels(e.classes)
+    classes, prediction = labels(e.classes), _with_temperature(graph, view.network.temperature, prediction)
     label = graph.add("Gather", graph.constant(classes), _best(graph, e, score), axis=0)
     return {"label": (label, classes.dtype, []), "probabilities": (prediction, graph.dtype, [len(classes)])}
+
+
+def _with_temperature(graph: Graph, temperature: float, probability: str) -> str:
+    """Add calibrated probabilities, (rows, classes)."""
+    if temperature == 1.0:
+        return probability
+    powers = graph.add("Pow", probability, graph.number(1.0 / temperature))
+    total = graph.add("ReduceSum", powers, graph.constant(np.array([1])), keepdims=1)
+    return graph.add("Div", powers, total)
 
 
 def _best(graph: Graph, e: TreeEnsemble, score: str) -> str:

@@ -94,6 +94,7 @@ class ForestModule(nn.Module):
         super().__init__()
         self.network = view.network  # for `from_torch`
         self.link, self.classes = view.ensemble.link, view.ensemble.classes
+        self.temperature = view.network.temperature
         self.compare_dtype = getattr(torch, view.ensemble.compare_dtype)
         self.groups = nn.ModuleList(ForestModule(group) for group in view.groups)
         self.soft = SoftTrees(view) if view.soft_subnetworks and not view.groups else None
@@ -142,6 +143,15 @@ class ForestModule(nn.Module):
         out = self.output(x)
         if self.classes is None:
             return out.exp() if self.link == "log" else out
+        probability = self._probability(out)
+        if self.temperature == 1.0:
+            return probability
+        # a floor, because the gradient of a power is infinite at 0
+        powers = probability.clamp(torch.finfo(probability.dtype).tiny) ** (1.0 / self.temperature)
+        return powers / powers.sum(dim=1, keepdim=True)
+
+    def _probability(self, out: Tensor) -> Tensor:
+        """Return raw predictions as probabilities, (rows, classes), without the temperature."""
         if self.link == "identity":
             return out
         if self.link == "softmax":

@@ -11,6 +11,7 @@ from scipy.special import expit, ndtr, ndtri, softmax
 from neuralforest import _parallel
 from neuralforest._kernels.network import evaluate
 from neuralforest._kernels.simd import SIMD_WIDTH
+from neuralforest.exceptions import InvalidParameterError
 from neuralforest.network.structure import build_scratch
 
 if TYPE_CHECKING:
@@ -76,8 +77,19 @@ def raw_predictions(
     return _finish(network, out, chosen)
 
 
-def probabilities(link: str, out: NDArray[np.float64]) -> NDArray[np.float64]:
+def check_temperature(temperature: float, classifies: bool) -> None:
+    """Refuse a temperature that probabilities cannot have."""
+    if not 0 < temperature < np.inf:
+        raise InvalidParameterError(f"temperature must be positive and finite, got {temperature}")
+    if temperature != 1.0 and not classifies:
+        raise InvalidParameterError(f"temperature is of classifiers, and must be 1 for a regressor, got {temperature}")
+
+
+def probabilities(link: str, out: NDArray[np.float64], temperature: float = 1.0) -> NDArray[np.float64]:
     """Return raw predictions of a classifier as probabilities of the classes, (rows, classes)."""
+    if temperature != 1.0:
+        powers: NDArray[np.float64] = probabilities(link, out) ** (1.0 / temperature)
+        return powers / powers.sum(axis=1, keepdims=True)
     if link == "identity":
         return out
     if link == "softmax":

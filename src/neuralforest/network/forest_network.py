@@ -1,6 +1,6 @@
 """ForestNetwork: a tree ensemble as a neural network, hard (exactly the ensemble) or soft (tanh, trainable)."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -11,14 +11,14 @@ from neuralforest._kernels.network.arguments import SOFTMAX, Structure
 from neuralforest.ensemble import TreeEnsemble
 from neuralforest.exceptions import InvalidParameterError
 from neuralforest.network.columns import InputColumns
-from neuralforest.network.evaluation import Selection, probabilities, raw_predictions
+from neuralforest.network.evaluation import Selection, check_temperature, probabilities, raw_predictions
 from neuralforest.network.hard_trees import HardTrees
 from neuralforest.network.hardening import hardened
 from neuralforest.network.importance import own_importances
 from neuralforest.network.inputs import validated_rows
 from neuralforest.network.layers import Layers, subnetwork_layers, tree_layers
 from neuralforest.network.layout import ParameterLayout
-from neuralforest.network.softening import FAR, Softening, softened
+from neuralforest.network.softening import FAR, Softening, scaled_inputs, softened
 from neuralforest.network.stacking import StackedModel, check_base_models, stackable
 from neuralforest.network.structure import Connectivity, build_structure, count_parameters
 from neuralforest.network.subnetworks import Subnetworks, Training, one_per_tree
@@ -40,6 +40,8 @@ class ForestNetwork:
         None for the hard network.
     base_models : tuple of StackedModel
         Models whose predictions are blended with those of the network.
+    temperature : float
+        Of the probabilities of a classifier: p becomes p ** (1 / temperature), divided by the sum over the classes.
 
     Examples
     --------
@@ -60,9 +62,11 @@ class ForestNetwork:
     ensemble: TreeEnsemble
     soft: Softening | None = None
     base_models: tuple[StackedModel, ...] = ()
+    temperature: float = 1.0
 
     def __post_init__(self) -> None:
         check_base_models(self.ensemble, self.base_models)
+        check_temperature(self.temperature, self.classes is not None)
 
     def __repr__(self) -> str:
         shape = repr(self.ensemble).removeprefix("TreeEnsemble(").removesuffix(")").split(", ")
@@ -74,7 +78,7 @@ class ForestNetwork:
         return f"{self.ensemble.n_trees} trees" if self.soft is None else repr(self)
 
     def __getstate__(self) -> dict[str, Any]:  # what is cached can be computed again
-        return {"ensemble": self.ensemble, "soft": self.soft, "base_models": self.base_models}
+        return {item.name: getattr(self, item.name) for item in fields(self)}
 
     @property
     def classes(self) -> NDArray[np.generic] | None:
@@ -239,6 +243,10 @@ class ForestNetwork:
         """Return the network stacked with other base models, or with none."""
         return self._replaced(base_models=base_models)
 
+    def with_temperature(self, temperature: float) -> "ForestNetwork":
+        """Return the network with another temperature of its probabilities."""
+        return self._replaced(temperature=temperature)
+
     def _replaced(self, **changes: Any) -> "ForestNetwork":
         """Return a network with the same trees in the same subnetworks; what they determine is not computed again."""
         other = replace(self, **changes)
@@ -294,11 +302,7 @@ class ForestNetwork:
 
     def scaled(self, X: NDArray[np.floating]) -> NDArray[np.float32]:
         """Return X as the first layer of a soft network takes it."""
-        soft = self._softening
-        with np.errstate(over="ignore"):
-            scaled = (self.columns.expand(X) - soft.center) / soft.scale
-        np.clip(scaled, soft.low, soft.high, out=scaled)
-        return np.ascontiguousarray(scaled, dtype=np.float32)
+        return scaled_inputs(self._softening, self.columns.expand(X))
 
     def in_training_units(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return targets or raw predictions, (rows, outputs), in the units that the network is trained in."""
@@ -307,12 +311,7 @@ class ForestNetwork:
         return (y - self.soft.output_center) / self.soft.output_scale
 
     def predict(self, X: ArrayLike, n_jobs: int | None = None) -> NDArray[Any]:
-        """Predict a number, or a label, for each row.
-
-        Returns
-        -------
-        array (rows,), or (rows, outputs) for several targets
-        """
+        """Predict a number, or a label, for each row, (rows,); for several targets (rows, outputs)."""
         return self.predict_checked(self.check_X(X), n_jobs)
 
     def predict_proba(self, X: ArrayLike, n_jobs: int | None = None) -> NDArray[np.float64]:
@@ -338,7 +337,7 @@ class ForestNetwork:
     def prediction(self, X: NDArray[np.floating], n_jobs: int | None = None) -> NDArray[np.float64]:
         """Return predictions of a regression or probabilities, (rows, columns), for rows of `check_X`."""
         out = self.stacked_output(X, n_jobs)
-        return out if self.classes is None else probabilities(self.ensemble.link, out)
+        return out if self.classes is None else probabilities(self.ensemble.link, out, self.temperature)
 
     def importances(self) -> NDArray[np.float64]:
         """Return the importances of the features in the network alone; see `feature_importances`."""

@@ -116,3 +116,11 @@ def _check_unit(name: str, value: ArrayLike, e: TreeEnsemble) -> NDArray[np.floa
     if name.endswith(("scale", "spread")) and not (array > 0).all():
         raise InvalidParameterError(f"{name} must be positive, got {value!r}")
     return np.broadcast_to(array, (n,)).copy()
+
+
+def scaled_inputs(soft: Softening, columns: NDArray[np.floating]) -> NDArray[np.float32]:
+    """Return input columns, (rows, columns), as the first layer takes them: scaled, and clipped to a range."""
+    with np.errstate(over="ignore"):
+        scaled = (columns - soft.center) / soft.scale
+    np.clip(scaled, soft.low, soft.high, out=scaled)
+    return np.ascontiguousarray(scaled, dtype=np.float32)

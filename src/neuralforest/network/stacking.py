@@ -76,6 +76,8 @@ def _check_model(e: TreeEnsemble, model: BaseModel) -> None:
         )
     if e.link == "probit" and e.n_groups > 1:
         raise InvalidParameterError("a network that averages probabilities of several draws cannot be stacked")
+    if getattr(model, "temperature", 1.0) != 1.0:
+        raise InvalidParameterError("a base model must have the temperature 1: that of the stack is the network's")
     labels = [None if each is None else each.tolist() for each in (e.classes, model.classes)]
     shapes = [(part.n_features, None if e.classes is not None else part.n_outputs) for part in (e, model)]
     if labels[0] != labels[1] or shapes[0] != shapes[1]:

@@ -44,6 +44,7 @@ def store_network(network: ForestNetwork, arrays: Arrays) -> dict[str, Any]:
         **{name: getattr(e, name) for name in _OPTIONS},
         "soft": None if soft is None else {name: getattr(soft, name) for name in _SOFT_OPTIONS},
         "base_models": [_store_base_model(each, i, arrays) for i, each in enumerate(network.base_models)],
+        "temperature": float(network.temperature),
     }
 
 
@@ -65,8 +66,9 @@ def restore_network(fields: Fields, arrays: ArrayFields) -> ForestNetwork:
             _restore_base_model(Fields(each, "a base model"), i, arrays, ensemble)
             for i, each in enumerate(fields.take("base_models", list))
         )
+        temperature = fields.take("temperature", float)
         fields.close()
-        return ForestNetwork(ensemble, soft, base_models)
+        return ForestNetwork(ensemble, soft, base_models, temperature)
     except InvalidEnsembleError as error:
         raise ModelFileError(f"its trees are not valid: {error}") from error
     except InvalidParameterError as error:

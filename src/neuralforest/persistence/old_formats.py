@@ -125,9 +125,14 @@ def _to_11(description: Description, arrays: Arrays) -> Content:
     return description, arrays
 
 
+def _to_12(description: Description, arrays: Arrays) -> Content:
+    """The probabilities of a network have a temperature."""
+    return _with_network(description, _network(description) | {"temperature": 1.0}), arrays
+
+
 _STEPS: tuple[Callable[[Description, Arrays], Content], ...] = (
     *(_to_2, _to_3, _to_4, _to_5, _to_6, _to_7, _to_8, _to_9),
-    *(_to_10, _to_11),
+    *(_to_10, _to_11, _to_12),
 )
 
 FORMAT = len(_STEPS) + 1

@@ -3,7 +3,9 @@
 from neuralforest.selection.guard import Selected, train_guarded
 from neuralforest.selection.intervals import Residuals
 from neuralforest.selection.predictions import OutOfSamplePredictions, out_of_sample_predictions, validation_predictions
+from neuralforest.selection.source import stacked_with_source
 from neuralforest.selection.stacking import Candidate, stack
+from neuralforest.selection.temperature import with_calibrated_probabilities
 
 __all__ = [
     "Candidate",
@@ -12,6 +14,8 @@ __all__ = [
     "Selected",
     "out_of_sample_predictions",
     "stack",
+    "stacked_with_source",
     "train_guarded",
     "validation_predictions",
+    "with_calibrated_probabilities",
 ]
