@@ -29,8 +29,9 @@ def _has_scores(estimator: "NeuralForestClassifier") -> bool:
 class NeuralForestClassifier(ClassifierMixin, NeuralForest):
     """A random forest classifier, rewritten as a neural network and trained further.
 
-    It starts as exactly the forest, is softened, trained by gradient descent on the log loss, and is never worse than
-    the forest on validation rows.
+    The network starts with the predictions of the forest, is softened, and is trained by gradient descent on the log
+    loss. By default, base models are stacked with it where that improves held-out predictions. The result is never
+    worse than the forest on validation rows.
 
     Examples
     --------

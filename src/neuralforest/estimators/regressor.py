@@ -22,8 +22,9 @@ from neuralforest.training import TrainingData
 class NeuralForestRegressor(RegressorMixin, NeuralForest):
     """A random forest, rewritten as a neural network and trained further.
 
-    It starts as exactly the forest, is softened, trained by gradient descent, and is never worse than the forest on
-    validation rows.
+    The network starts with the predictions of the forest, is softened, and is trained by gradient descent. By default,
+    base models are stacked with it where that improves held-out predictions. The result is never worse than the forest
+    on validation rows.
 
     Examples
     --------
@@ -53,10 +54,11 @@ class NeuralForestRegressor(RegressorMixin, NeuralForest):
     def predict_quantiles(self, X: ArrayLike, quantiles: ArrayLike = (0.05, 0.95)) -> NDArray[np.float64]:
         """Predict quantiles of the target, for intervals that hold it with a given probability.
 
-        They are conformal: the errors on the validation (or out-of-bag) rows of `fit`, in units of the size of errors
-        there, times the size of errors for X. This size is learned from the errors, cross-fitted, where that makes
-        intervals better by more than chance; otherwise it is the disagreement of the trees. The coverage is marginal,
-        over all rows together. Extreme quantiles need rows: 0.05 and 0.95 need 19 or more.
+        The quantiles are conformal: errors on the validation (or out-of-bag) rows of `fit`, divided by the expected
+        size of the error of each of these rows, and multiplied by that of the rows of X. A cross-fitted model learns
+        this size from the errors if that improves the intervals significantly; otherwise, it is the disagreement of the
+        trees. The coverage is marginal, over all rows together. Extreme quantiles need many rows: 0.05 and 0.95 need at
+        least 19.
 
         Parameters
         ----------
