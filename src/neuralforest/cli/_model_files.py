@@ -35,7 +35,7 @@ def read_model_file(path: str) -> tuple[str, TreeEnsemble]:
     library = ENDINGS.get(Path(path).suffix.lower())
     if library is None:
         endings = ", ".join(f"{ending} ({name})" for ending, name in ENDINGS.items())
-        raise _refusal(path, f"the name of the file must end in one of {endings}, which tells the library")
+        raise _refusal(path, f"the name of the file must end in one of {endings}, which determines the library")
     if library == "scikit-learn":
         model = read_skops(path)
         return type(model).__name__, read_ensemble(model)

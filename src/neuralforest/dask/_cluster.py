@@ -1,6 +1,6 @@
 """The cluster: which one, whether its workers can do the work, and what happens to its tasks when a fit ends.
 
-Knows nothing of rows and networks.
+It is independent of rows and networks.
 """
 
 import sys

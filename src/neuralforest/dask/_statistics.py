@@ -1,4 +1,4 @@
-"""Mergeable statistics of partitions: one pass over the rows tells everything that all trees share."""
+"""Mergeable statistics of partitions: one pass over the rows computes everything that all trees share."""
 
 from collections.abc import Sequence
 from copy import copy

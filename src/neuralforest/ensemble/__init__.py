@@ -1,4 +1,4 @@
-"""TreeEnsemble: trees as flat arrays with their invariants. Knows no tree library and no network."""
+"""TreeEnsemble: trees as flat arrays with their invariants. It depends on no tree library and no network."""
 
 from neuralforest.ensemble._ensemble import TreeEnsemble, offsets
 from neuralforest.ensemble._kinds import Aggregation, CompareDtype, Link

@@ -1,4 +1,4 @@
-"""TreeEnsemble: trees as flat arrays, depth-first, all trees end to end. Knows no tree library and no network.
+"""TreeEnsemble: trees as flat arrays, depth-first, all trees end to end. It depends on no tree library and no network.
 
 Leaves are numbered depth-first inside each tree, so every split owns one contiguous run of leaves: [begin, middle)
 belong to its left child and [middle, end) to its right child. Splits stand depth-first as well, which makes child

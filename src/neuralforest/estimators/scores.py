@@ -14,7 +14,7 @@ def validation_scores(estimator: "FitSteps") -> tuple[str, float, float]:
 
 
 def validation_standard_error(estimator: "FitSteps") -> float | None:
-    """Return the standard error of the model's validation score; None where a file or the rows do not tell it."""
+    """Return the standard error of the model's validation score; None where it is not known."""
     known = getattr(estimator, "_uncertainty", None)  # estimators of a cluster do not have it
     loss = estimator.validation_loss_
     if known is None or not math.isfinite(known.standard_error) or loss <= 0:

@@ -119,7 +119,7 @@ def text_width(text: str, size: float = FONT) -> float:
 
 
 def box_size(texts: Sequence[str], padding: float = 0.08) -> Size:
-    """Return the size of a box that holds any of the texts."""
+    """Return the size of a box that holds any of the strings."""
     width = max((text_width(text) for text in texts), default=0.0)
     lines = max((text.count("\n") + 1 for text in texts), default=1)
     return width + 2 * padding, lines * _LINE * FONT / 72 + padding

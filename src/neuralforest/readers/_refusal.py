@@ -18,8 +18,8 @@ def unsupported(model: object, reason: str, supported: str) -> UnsupportedModelE
     Examples
     --------
     >>> from neuralforest.readers._refusal import unsupported
-    >>> print(unsupported(42, "no reader knows this class", "fitted tree ensembles"))
-    int cannot be read: no reader knows this class. Supported: fitted tree ensembles.
+    >>> print(unsupported(42, "no reader supports this class", "fitted tree ensembles"))
+    int cannot be read: no reader supports this class. Supported: fitted tree ensembles.
     """
     return UnsupportedModelError(f"{_name(model)} cannot be read: {reason}. Supported: {supported}.")
 

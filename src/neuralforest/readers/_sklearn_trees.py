@@ -61,7 +61,7 @@ def read_bagging(model: Any) -> TreeEnsemble:
 
 
 def shared_attributes(model: Any) -> dict[str, Any]:
-    """Return what every reader of this library says about an ensemble, once it is sure that the model is fitted."""
+    """Return the attributes that all ensembles of this library share; an error if the model is not fitted."""
     try:
         check_is_fitted(model)
     except SklearnNotFittedError as error:

@@ -1,4 +1,4 @@
-"""Charts of a report that compare predictions with true values. Each draws on given axes and knows no model."""
+"""Charts of a report that compare predictions with true values. They depend on no model."""
 
 from dataclasses import dataclass
 from typing import Any

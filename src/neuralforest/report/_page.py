@@ -1,4 +1,4 @@
-"""The HTML of a report: page, tables and figures, as strings that fetch nothing. Knows nothing of models."""
+"""The HTML of a report: page, tables and figures, as strings that fetch nothing. It is independent of models."""
 
 import io
 import re

@@ -47,7 +47,7 @@ class State:
 
     @property
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """All arrays by name: what a checkpoint holds beside the epoch."""
+        """All arrays by name: what a checkpoint holds in addition to the epoch."""
         return {name: value for name, value in vars(self).items() if isinstance(value, np.ndarray)}
 
     @property

@@ -35,7 +35,7 @@ def append_tree(nodes, flat, node_of_split, first_split, first_leaf):  # type: i
     flat : FlatTrees
         Preallocated; a tree of n nodes takes at most (n - 1) // 2 splits and (n + 1) // 2 leaves.
     node_of_split : int64 array (splits,)
-        Filled beside `flat`.
+        Filled together with `flat`.
     first_split, first_leaf : int
         The first unused split and leaf of `flat`.
 
