@@ -53,6 +53,7 @@ def describe(model: Any) -> dict[str, Any]:
         **{name: getattr(soft, name, None) for name in ("training", "connectivity", "contrast")},
         "improved_trees": None if soft is None else int((~network.hard[network.subnetworks.of_tree]).sum()),
         "stacking_weights": network.stacking_weights if network.base_models else None,
+        "temperature": None if e.classes is None else round(network.temperature, 4),
         "columns": None if table is None else [vars(column) for column in table.columns],
         "scores": None,
     }

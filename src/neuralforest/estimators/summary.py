@@ -57,9 +57,12 @@ def trees_improved(history: History) -> str:
 
 
 def stacking_text(network: ForestNetwork) -> list[str]:
-    """Return the stacking weights in words, where there are base models."""
+    """Return the stacking weights in words, where there are base models, and the temperature of probabilities."""
     weights = ", ".join(f"{name.replace('_', ' ')} {weight:.2f}" for name, weight in network.stacking_weights.items())
-    return [f"stacking weights: {weights}"] if network.base_models else []
+    text = [f"stacking weights: {weights}"] if network.base_models else []
+    return (
+        text if network.temperature == 1.0 else [*text, f"temperature of the probabilities: {network.temperature:.2f}"]
+    )
 
 
 def stacking_words(network: ForestNetwork) -> str:

@@ -1,0 +1,125 @@
+"""What the temperature of the default classifier changes: log loss and expected calibration error, with and without it.
+
+    python -m benchmarks.accuracy.calibrated [--sets vehicle keel.vowel] [--report]
+
+One fit with defaults for each split: 100 to 109 of the classification sets of the data folder, at most 6,000 rows of
+each, and 100 of the external ones (see `benchmarks.accuracy.external_sets`), at most 4,000 rows. The model without a
+temperature is the same network with the temperature 1. Finished runs are kept in `benchmarks/results/calibrated.csv`,
+and the table is written to `calibrated.md`.
+"""
+
+import argparse
+import warnings
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+import neuralforest as nf
+from benchmarks.accuracy import external_sets, synthetic
+from benchmarks.accuracy.runs import MAX_ROWS
+from benchmarks.common import RESULTS, append_rows, markdown_row, markdown_table, versions
+from benchmarks.data import Dataset, encode, load, names, split, subsample
+
+_BINS = 15
+_CLIP = 1e-6  # of a log loss: where nearly all is certain, ratios mean nothing
+
+
+class Measured(NamedTuple):
+    """One set and split."""
+
+    data: str
+    rows: int
+    split: int
+    temperature: float
+    loss_before: float
+    loss: float
+    error_before: float  # expected calibration error
+    error: float
+
+
+def measure(dataset: Dataset, number: int) -> Measured:
+    """Fit the default classifier, and test it with and without its temperature."""
+    rows = split(len(dataset.y), number)
+    train, test = np.concatenate([rows.train, rows.validation]), rows.test
+    X, y = encode(dataset.X), np.unique(dataset.y, return_inverse=True)[1]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = nf.NeuralForestClassifier(random_state=number, n_jobs=1).fit(X[train], y[train])
+    network = model.network_
+    before, after = (network.with_temperature(each).predict_proba(X[test]) for each in (1.0, network.temperature))
+    losses = (float(-np.log(np.maximum(p[np.arange(len(test)), y[test]], _CLIP)).mean()) for p in (before, after))
+    errors = (calibration_error(p, y[test]) for p in (before, after))
+    return Measured(dataset.name, len(y), number, network.temperature, *losses, *errors)
+
+
+def calibration_error(p: NDArray[np.float64], y: NDArray[np.int64]) -> float:
+    """Return the expected calibration error of the most probable class, in bins of equal width."""
+    confidence, right = p.max(axis=1), p.argmax(axis=1) == y
+    place = np.minimum((confidence * _BINS).astype(int), _BINS - 1)
+    differences = np.bincount(place, confidence - right, _BINS)
+    return float(np.abs(differences).sum() / len(y))
+
+
+def report(runs: pd.DataFrame) -> str:
+    """Return the table of all sets, means over splits, and geometric means."""
+    runs = runs.assign(ratio=runs.loss / runs.loss_before)
+    mean = runs.groupby("data", sort=False).mean(numeric_only=True)
+    n_splits = runs.groupby("data", sort=False).split.nunique()
+    lines = ["# Calibrated probabilities", ""]
+    lines += [
+        "The default classifier with and without its temperature, on test rows: log loss, and expected calibration "
+        f"error (ECE) of the most probable class in {_BINS} bins. Means over splits. Made by "
+        f"`benchmarks.accuracy.calibrated`, {versions('scikit-learn')}.",
+        "",
+        "The ECE of a perfectly calibrated model is above 0, too: the frequencies in its bins are those of few rows.",
+        "",
+    ]
+    head = ["data", "splits", "temperature", "log loss before", "log loss", "ratio", "ECE before", "ECE"]
+    lines.append(markdown_table(head))
+    for name, row in mean.iterrows():
+        cells = [f"{row.temperature:.2f}", f"{row.loss_before:.4g}", f"{row.loss:.4g}", f"{row.ratio:.3f}"]
+        lines.append(markdown_row([name, n_splits[name], *cells, f"{row.error_before:.4f}", f"{row.error:.4f}"]))
+    own = ~mean.index.str.contains(".", regex=False)
+    for title, part in (("data folder", mean[own]), ("external", mean[~own]), ("all", mean)):
+        if len(part):
+            ratio, errors = np.exp(np.log(part.ratio).mean()), part[["error_before", "error"]].mean()
+            cells = [f"{ratio:.3f}", f"{errors.iloc[0]:.4f}", f"{errors.iloc[1]:.4f}"]
+            lines.append(
+                markdown_row([f"{len(part)} sets, {title}: geometric mean of the ratio, mean ECE", *[""] * 4, *cells])
+            )
+    worst = mean.ratio.idxmax()
+    lines += [
+        "",
+        f"Largest ratio of a set: {mean.ratio.max():.3f} ({worst}). Above 1.02: {(mean.ratio > 1.02).sum()}.",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def main() -> None:
+    own = names("classification")
+    external = [f"keel.{name}" for name in external_sets.CLASSIFICATION]
+    external += [f"synthetic.{name}" for name in synthetic.CLASSIFICATION]
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.accuracy.calibrated", description=__doc__)
+    parser.add_argument("--sets", nargs="+", choices=[*own, *external], default=[*own, *external])
+    parser.add_argument("--results", type=Path, default=RESULTS / "calibrated.csv")
+    parser.add_argument("--report", action="store_true", help="run nothing, write the table of the finished runs")
+    options = parser.parse_args()
+    done = set()
+    if options.results.exists():
+        done = set(pd.read_csv(options.results)[["data", "split"]].itertuples(index=False, name=None))
+    for name in [] if options.report else options.sets:
+        for number in range(100, 110) if name in own else [100]:
+            if (name, number) not in done:
+                dataset = subsample(load(name), MAX_ROWS) if name in own else external_sets.load(name)
+                append_rows(options.results, Measured._fields, [measure(dataset, number)])
+    text = report(pd.read_csv(options.results))
+    options.results.with_suffix(".md").write_text(text)
+    print(text)
+
+
+if __name__ == "__main__":
+    main()
