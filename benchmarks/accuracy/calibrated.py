@@ -88,8 +88,8 @@ def report(runs: pd.DataFrame) -> str:
         f"error (ECE) of the most probable class in {_BINS} bins. Means over splits. Made by "
         f"`benchmarks.accuracy.calibrated`, {versions('scikit-learn')}.",
         "",
-        "Best: with the temperature of the lowest log loss on the test rows themselves, which no method can reach. The ECE "
-        "of a perfectly calibrated model is above 0, too: the frequencies in its bins are those of few rows.",
+        "Best: with the temperature of the lowest log loss on the test rows themselves, which no method can reach. The "
+        "ECE of a perfectly calibrated model is above 0, too: the frequencies in its bins are those of few rows.",
         "",
     ]
     head = ["data", "splits", "temperature", "log loss before", "log loss", "ratio", "best ratio"]
