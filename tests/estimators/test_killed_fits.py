@@ -1,58 +1,79 @@
 """A fit that is killed and resumed in a new process equals the uninterrupted one."""
 
-import json
+import itertools
+import multiprocessing
+import multiprocessing.forkserver
+import os
 import signal
-import subprocess
 import sys
 import time
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
 
-SCRIPT = """
-import json, sys, time
-import numpy as np, neuralforest as nf
-from sklearn.datasets import load_diabetes
-from sklearn.ensemble import RandomForestRegressor
+import fits_to_kill
 
-options, path, pause = json.loads(sys.argv[1]), sys.argv[2], float(sys.argv[3])
-X, y = load_diabetes(return_X_y=True)
-forest = RandomForestRegressor(3, max_leaf_nodes=6, random_state=0)
-checkpoint = nf.Checkpoint(path, every=2) if path else None
-
-def slow(epoch, history):
-    print("epoch", epoch, flush=True)
-    time.sleep(pause)
-
-model = nf.NeuralForestRegressor(forest, max_epochs=30, random_state=0, checkpoint=checkpoint, callback=slow, **options)
-model.fit(X, y)
-print("done", json.dumps(model.predict(X[:20]).tolist()), model.validation_loss_, flush=True)
-"""
-MODES = [{"training": "independent", "connectivity": "full"}, {"training": "joint", "connectivity": "sparse"}]
+N_KILLS = 5  # per mode
+MODES = [
+    {"training": training, "connectivity": connectivity}
+    for training, connectivity in itertools.product(["independent", "joint"], ["sparse", "full"])
+]
 
 
-def start(options, path, pause=0.0):
-    command = [sys.executable, "-c", SCRIPT, json.dumps(options), str(path or ""), str(pause)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+@pytest.fixture(scope="module")
+def processes():
+    """Start new processes as forks of one that has imported the package, and has fitted nothing."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["fits_to_kill"])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", os.pathsep.join(filter(None, sys.path)))
+        multiprocessing.forkserver.ensure_running()
+    return context
 
 
-def epochs_and_result(process):
-    with process:
-        lines = process.communicate(timeout=120)[0].splitlines()
-    return [int(line.split()[1]) for line in lines if line.startswith("epoch")], lines[-1]
+@contextmanager
+def fit(processes, *arguments):
+    """Start a fit; yield its process and the end of the pipe that it sends its epochs and its result to."""
+    receiving, sending = processes.Pipe(duplex=False)
+    process = processes.Process(target=fits_to_kill.fit, args=(sending, *arguments))
+    process.start()
+    sending.close()
+    with receiving:
+        yield process, receiving
+    process.join(120)
+
+
+def messages(receiving):
+    """Yield what a process sends until it ends."""
+    while True:
+        try:
+            yield receiving.recv()
+        except (EOFError, OSError):  # its end, maybe within a message
+            return
+
+
+def test_fits_are_killed_at_20_moments():
+    assert N_KILLS * len(MODES) == 20
 
 
 @pytest.mark.parametrize("options", MODES, ids=lambda options: "-".join(options.values()))
-def test_a_killed_fit_resumes_in_a_new_process(options, tmp_path):
-    _, whole = epochs_and_result(start(options, None))
+def test_a_killed_fit_resumes_in_a_new_process(options, processes, tmp_path):
+    with fit(processes, options) as (_, receiving):
+        *_, whole = messages(receiving)
+    assert len(whole) == 2  # predictions and loss: it has not failed
     rng, last = np.random.default_rng(len(str(options))), 0
-    for _ in range(2):
-        with start(options, tmp_path / "fit", pause=0.02) as process:
-            first = process.stdout.readline()  # it trains
-            time.sleep(rng.uniform(0.0, 0.15))
-            process.send_signal(signal.SIGKILL)
-            lines = [first, *process.stdout.read().splitlines()]
-        last = max([last, *(int(line.split()[1]) for line in lines if line.startswith("epoch"))])
-    epochs, resumed = epochs_and_result(start(options, tmp_path / "fit"))
+    for _ in range(N_KILLS):
+        with fit(processes, options, tmp_path / "fit", 0.02) as (process, receiving):
+            first = receiving.recv()  # it trains
+            time.sleep(rng.uniform(0.0, 0.1))
+            process.kill()
+            epochs = [first, *messages(receiving)]
+        assert process.exitcode == -signal.SIGKILL
+        assert first > last - 2  # at most `every` epochs are repeated
+        last = max(last, *epochs)
+    with fit(processes, options, tmp_path / "fit") as (process, receiving):
+        *epochs, resumed = messages(receiving)
+    assert process.exitcode == 0
     assert resumed == whole
-    assert not epochs or epochs[0] > last - 2  # at most `every` epochs are repeated
+    assert not epochs or epochs[0] > last - 2
