@@ -19,6 +19,7 @@ from sklearn.ensemble import (
 from sklearn.linear_model import LinearRegression
 from sklearn.tree import DecisionTreeRegressor
 
+import neuralforest as nf
 from cli.samples import pandas, parsed
 
 skops = pytest.importorskip("skops.io")
@@ -125,6 +126,24 @@ def test_forged_skops_files_are_refused(what, run):
     change, message = FORGED[what]
     assert message in run("convert", tampered(change), "--out", "n.nforest", fails=True)
     assert not Path("n.nforest").exists()
+
+
+def test_categories_of_histogram_boosting_are_read_from_skops_files(run):
+    frame = pandas.DataFrame(
+        {"x": X[:, 0], "kind": pandas.Categorical(np.array(["a", "b", "c"])[np.arange(len(X)) % 3])}
+    )
+    model = HistGradientBoostingRegressor(max_iter=3, min_samples_leaf=2).fit(frame, X[:, 0] + (frame["kind"] == "b"))
+    skops.dump(model, "m.skops")
+    run("convert", "m.skops", "--out", "n.nforest")
+    network = nf.load("n.nforest")
+    assert network.ensemble.is_categorical.any()
+    new = frame.assign(kind=pandas.Categorical(["new"] * len(X)))
+    for rows in (frame, new):
+        assert_allclose(network.predict(rows), model.predict(rows), rtol=1e-12)
+    words = model._predictors[0][0].raw_left_cat_bitsets
+    model._predictors[0][0].raw_left_cat_bitsets = words[:0]  # which nodes point to
+    skops.dump(model, "f.skops")
+    assert "scikit-learn cannot read it (IndexError" in run("convert", "f.skops", "--out", "f.nforest", fails=True)
 
 
 def test_other_models_in_skops_files_are_refused(run):

@@ -77,9 +77,30 @@ def test_categories_of_a_data_frame_are_splits_by_category(seed):
     check(e, X, reader.output(fitted, X, e))
 
 
-@pytest.mark.parametrize("draws", [0, 99, [7], [-1], []], ids=str)
+@pytest.mark.parametrize("probit", [False, True], ids=["regression", "probit"])
+@pytest.mark.parametrize("seed", range(3))
+def test_booleans_of_a_data_frame(probit, seed):
+    rng = np.random.default_rng(seed)
+    frame = pandas.DataFrame({"x": rng.normal(size=200), "b": rng.random(200) < 0.5, "c": rng.random(200) < 0.3})
+    y = frame.x + 2.0 * frame.b - frame.c
+    probit_model = {"outcome_model": stochtree.OutcomeModel(outcome="binary", link="probit")} if probit else {}
+    fitted = stochtree.BARTModel()
+    fitted.sample(
+        X_train=frame,
+        y_train=((y > 0.5) if probit else y).to_numpy(float),
+        num_gfr=5,
+        num_mcmc=5,
+        general_params={"random_seed": seed, **probit_model},
+        mean_forest_params={"num_trees": 8},
+    )
+    e = nf.convert(fitted).ensemble
+    X = frame.to_numpy(float)
+    check(e, X, reader.output(fitted, X, e)[..., -1] if probit else reader.output(fitted, X, e))
+
+
+@pytest.mark.parametrize("draws", [0, 99, [7], [-1], [], 1.5, "3", [True]], ids=str)
 def test_draws_that_do_not_exist_are_refused(draws):
-    with pytest.raises(InvalidParameterError, match="draws must be a number from 1 to"):
+    with pytest.raises(InvalidParameterError, match=r"draws must be a (whole )?number"):
         nf.convert(model(np.random.default_rng(0)), draws=draws)
 
 

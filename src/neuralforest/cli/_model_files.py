@@ -6,9 +6,10 @@ of their own, with limited memory.
 
 import json
 import os
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from multiprocessing import get_context
 from pathlib import Path
@@ -38,7 +39,8 @@ def read_model_file(path: str) -> tuple[str, TreeEnsemble]:
         raise _refusal(path, f"the name of the file must end in one of {endings}, which determines the library")
     if library == "scikit-learn":
         model = read_skops(path)
-        return type(model).__name__, read_ensemble(model)
+        with _errors_name(path, library):
+            return type(model).__name__, read_ensemble(model)
     with open(path, "rb") as file:
         data = file.read()
     _check_content(path, data)
@@ -73,14 +75,21 @@ def _check_content(path: str, data: bytes) -> None:
 
 
 def _read(path: str, library: str) -> TreeEnsemble:
-    """Read a file, in a process of its own where the library is in C++; every error is a sentence about the file."""
+    """Read a file, in a process of its own where the library is in C++."""
     try:
         reader: Any = import_module(f"neuralforest.readers.{library.lower()}")
     except ImportError as error:
         raise missing_extra(library.lower(), library.lower()) from error
-    try:
+    with _errors_name(path, library):
         ensemble: TreeEnsemble = reader.read_file(path)
         return ensemble
+
+
+@contextmanager
+def _errors_name(path: str, library: str) -> Iterator[None]:
+    """Make every error a sentence about the file."""
+    try:
+        yield
     except (InvalidEnsembleError, NotFittedError, UnsupportedModelError) as error:
         raise _refusal(path, str(error)) from None
     except (NeuralForestError, OSError):

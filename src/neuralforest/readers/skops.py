@@ -16,7 +16,12 @@ import numpy as np
 from neuralforest._extras import missing_extra
 from neuralforest.exceptions import UnsupportedModelError
 
-_TRUSTED = ["sklearn.tree._tree.Tree", "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor"]
+_TRUSTED = [
+    "sklearn.tree._tree.Tree",
+    "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
+    "functools.partial",  # of check_array, in the preprocessor of categories, which is never called here
+    "sklearn.utils.validation.check_array",
+]
 _FAMILIES = (
     "DecisionTree",
     "ExtraTree",

@@ -67,8 +67,10 @@ def output(model: Any, X: NDArray[np.float64], ensemble: TreeEnsemble) -> NDArra
 
 def _rows(model: Any, X: NDArray[np.float64], ensemble: TreeEnsemble) -> Any:
     """Return rows as the model takes them; its preprocessor refuses missing and unknown categories."""
+    is_boolean = np.asarray(model._covariate_preprocessor._original_feature_types) == "boolean"
+    X = np.where(is_boolean, X > 0, X)  # a copy: memory must be writable
     if ensemble.categories is None:
-        return np.array(X)  # a copy: memory must be writable
+        return X
     rows = decoded(ensemble, X)
     for feature, labels in enumerate(ensemble.categories):
         if labels is not None:
@@ -76,7 +78,7 @@ def _rows(model: Any, X: NDArray[np.float64], ensemble: TreeEnsemble) -> Any:
                 raise ValueError(f"column {feature} must hold {list(labels)} only")
             ordered = model._covariate_preprocessor._ordinal_feature_index[feature] >= 0
             rows.isetitem(feature, pandas.Categorical(rows.iloc[:, feature], categories=labels, ordered=ordered))
-        elif model._covariate_preprocessor._original_feature_types[feature] == "boolean":
+        elif is_boolean[feature]:
             rows.isetitem(feature, rows.iloc[:, feature] > 0)
     return rows
 
@@ -85,6 +87,8 @@ def _chosen(draws: int | Sequence[int] | None, n_draws: int) -> list[int]:
     if draws is None:
         return list(range(n_draws))
     numbers = np.atleast_1d(np.asarray(draws))
+    if numbers.dtype.kind not in "iu":
+        raise InvalidParameterError(f"draws must be a whole number of draws, or numbers of draws, got {draws!r}")
     if np.ndim(draws) == 0:
         numbers = np.linspace(n_draws - 1, 0, max(int(numbers[0]), 0)).round().astype(np.int64)[::-1]
     if not len(numbers) or len(numbers) > n_draws or numbers.min() < 0 or numbers.max() >= n_draws:
@@ -100,6 +104,7 @@ class _Column(NamedTuple):
     feature: int
     category: int | None = None
     n_categories: int = 0
+    is_boolean: bool = False
 
 
 def _columns(model: Any) -> tuple[list[_Column], tuple[NDArray[Any] | None, ...] | None]:
@@ -117,7 +122,7 @@ def _columns(model: Any) -> tuple[list[_Column], tuple[NDArray[Any] | None, ...]
         else:
             if preprocessor._ordinal_feature_index[feature] >= 0:
                 labels = np.asarray(preprocessor._ordinal_categories_list[preprocessor._ordinal_feature_index[feature]])
-            columns.append(_Column(feature))
+            columns.append(_Column(feature, is_boolean=kind == "boolean"))
         categories.append(labels)
     return columns, tuple(categories) if any(each is not None for each in categories) else None
 
@@ -127,6 +132,8 @@ def _nodes(model: Any, tree: dict[str, Any], columns: list[_Column], scale: floa
         raise unsupported(model, "a tree has splits by category or vectors in its leaves", "thresholds and one value")
     threshold = np.array(tree["threshold"], np.float64)
     used = [columns[number] for number in tree["split_index"]]  # -1 at a leaf: any
+    between = (threshold >= 0) & (threshold < 1) & [column.is_boolean for column in used]
+    threshold[between] = 0.0  # the preprocessor takes every other number for true
     lists = {}
     for node, column in enumerate(used):
         if tree["left"][node] >= 0 and column.category is not None:
