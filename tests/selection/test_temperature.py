@@ -50,7 +50,9 @@ def best_temperature(p, labels):
 @pytest.mark.parametrize("k", [2, 3, 8])
 def test_the_temperature_is_that_of_all_subnetworks_though_few_predict_a_row(k):
     _, labels, predictions = simulated(6000, 30, noise=1.5)
-    found = temperature.fitted(out_of_bag(predictions, k), np.eye(N_CLASSES)[labels], "identity", len(predictions))
+    found = temperature.fitted(
+        out_of_bag(predictions, k), np.eye(N_CLASSES)[labels], "identity", len(predictions), np.arange(6000)
+    )
     _, fresh_labels, fresh = simulated(6000, 30, noise=1.5, seed=7)
     best = best_temperature(fresh.mean(axis=0), fresh_labels)
     of_few = best_temperature(predictions[:k].mean(axis=0), labels)
@@ -63,7 +65,9 @@ def test_the_temperature_is_that_of_all_subnetworks_though_few_predict_a_row(k):
 
 def test_the_gain_is_that_on_new_rows():
     _, labels, predictions = simulated(6000, 30, noise=1.5)
-    found = temperature.fitted(out_of_bag(predictions, 3), np.eye(N_CLASSES)[labels], "identity", len(predictions))
+    found = temperature.fitted(
+        out_of_bag(predictions, 3), np.eye(N_CLASSES)[labels], "identity", len(predictions), np.arange(6000)
+    )
     _, fresh_labels, fresh = simulated(20_000, 30, noise=1.5, seed=7)
     p = fresh.mean(axis=0)
     after = log_loss(fresh_labels, softmax(np.log(p) / found.temperature, axis=1))
@@ -73,19 +77,23 @@ def test_the_gain_is_that_on_new_rows():
 def test_calibrated_probabilities_stay_the_same():
     p, labels, _ = simulated(2000, 1, noise=0.0)
     rows = np.arange(len(labels))
-    assert temperature.fitted([(rows, np.ones(len(rows)), p)], np.eye(N_CLASSES)[labels], "identity") == (1.0, 0.0)
+    assert temperature.fitted([(rows, np.ones(len(rows)), p)], np.eye(N_CLASSES)[labels], "identity", 1, rows) == (
+        1.0,
+        0.0,
+    )
 
 
 def test_a_few_rows_that_are_all_right_do_not_make_probabilities_extreme():
     p, labels = np.tile([[0.05, 0.95]], (40, 1)), np.ones(40, int)
-    found = temperature.fitted([(np.arange(40), np.ones(40), p)], np.eye(2)[labels], "identity")
+    found = temperature.fitted([(np.arange(40), np.ones(40), p)], np.eye(2)[labels], "identity", 1, np.arange(40))
     sharpest = (np.array([0.05, 0.95]) ** (1 / found.temperature)).min() / 0.95 ** (1 / found.temperature)
     assert sharpest > 0.5 / 80
 
 
 def test_few_rows_have_no_temperature():
     p, labels, _ = simulated(9, 1, noise=0.0)
-    assert temperature.fitted([(np.arange(9), np.ones(9), p**3)], np.eye(N_CLASSES)[labels], "identity") == (1.0, 0.0)
+    rows = np.arange(9)
+    assert temperature.fitted([(rows, np.ones(9), p**3)], np.eye(N_CLASSES)[labels], "identity", 1, rows) == (1.0, 0.0)
 
 
 def test_rows_without_weight_do_not_count():
@@ -94,8 +102,10 @@ def test_rows_without_weight_do_not_count():
     weight = np.zeros(3000)
     weight[:1000] = 1
     y = np.eye(N_CLASSES)[labels]
-    some = temperature.fitted([(np.arange(3000), weight, sharp)], y, "identity")
-    assert some == temperature.fitted([(np.arange(1000), weight[:1000], sharp[:1000])], y, "identity")
+    rows = np.arange(3000)
+    some = temperature.fitted([(rows, weight, sharp)], y, "identity", 1, rows)
+    rows = rows[:1000]
+    assert some == temperature.fitted([(rows, weight[rows], sharp[rows])], y, "identity", 1, rows)
     assert abs(np.log(some.temperature / 2)) < 0.2
 
 

@@ -58,8 +58,7 @@ def with_calibrated_probabilities(
     if rows.are_shared:
         found = of_shared_rows(both, data.y, network.link)
     else:
-        of_base_models = np.zeros_like(data.y)
-        of_base_models[both.row] = both.prediction - network.network_weight * alone.restrict(both.row).prediction
+        of_base_models = both.prediction - network.network_weight * alone.restrict(both.row).prediction
         outputs = (
             (*rows.of(each), network.network_weight * network.subnetwork_output(each, data.X[rows.of(each)[0]]))
             for each in range(network.n_subnetworks)
@@ -85,37 +84,41 @@ def _with_temperature(raw: NDArray[np.float64], link: str, temperature: float) -
 
 def of_shared_rows(predictions: OutOfSamplePredictions, y: NDArray[np.float64], link: str) -> Calibration:
     """Return the temperature of predictions that all subnetworks together made."""
-    return fitted([(predictions.row, predictions.weight, predictions.prediction)], y, link)
+    return fitted([(predictions.row, predictions.weight, predictions.prediction)], y, link, 1, predictions.row)
 
 
 def fitted(
     outputs: Outputs,
     y: NDArray[np.float64],  # (all rows, outputs)
     link: str,
-    n_subnetworks: int = 1,
-    rows: NDArray[np.int64] | None = None,  # to use; None for all that are predicted
-    added: NDArray[np.float64] | None = None,  # (all rows, outputs): to the mean of the outputs of a row
+    n_subnetworks: int,
+    rows: NDArray[np.int64],  # to use, each predicted by a subnetwork
+    added: NDArray[np.float64] | None = None,  # (rows, outputs): to the mean of the outputs of a row
 ) -> Calibration:
     """Return the temperature of the mean of all subnetworks, given what each predicts for its validation rows."""
-    sums, counts, weight = np.zeros((2, *y.shape)), np.zeros((2, len(y)), np.int64), np.zeros(len(y))
+    some = slice(None, None, 1 + len(rows) // min(_MOST_ROWS, 1 + _MOST_NUMBERS // y.shape[1]))
+    rows = rows[some]
+    place = np.full(len(y), -1)
+    place[rows] = np.arange(len(rows))
+    sums, counts = np.zeros((2, len(rows), y.shape[1])), np.zeros((2, len(rows)), np.int64)
+    weight = np.zeros(len(rows))
     for row, row_weight, output in outputs:
-        half = counts.sum(axis=0)[row] % 2
-        sums[half, row] += output
-        counts[half, row] += 1
-        weight[row] = row_weight
-    usable = (counts[0] > 0) & (weight > 0)
-    chosen = np.flatnonzero(usable) if rows is None else rows[usable[rows]]
-    chosen = chosen[:: 1 + len(chosen) // min(_MOST_ROWS, 1 + _MOST_NUMBERS // y.shape[1])]
-    if len(chosen) < _FEWEST_ROWS:
+        at = place[row]
+        is_used, at = at >= 0, at[at >= 0]
+        half = counts.sum(axis=0)[at] % 2
+        sums[half, at] += output[is_used]
+        counts[half, at] += 1
+        weight[at] = row_weight[is_used]
+    usable = weight > 0
+    if usable.sum() < _FEWEST_ROWS:
         return NONE
-    sums, counts, weight = sums[:, chosen], counts[:, chosen], weight[chosen] / weight[chosen].sum()
-    base = 0.0 if added is None else added[chosen]
-    k = counts.sum(axis=0)
-    whole = _logs(sums.sum(axis=0) / k[:, None] + base, link)
+    sums, counts, weight = sums[:, usable], counts[:, usable], weight[usable] / weight[usable].sum()
+    base = 0.0 if added is None else added[some][usable]
+    whole = _logs(sums.sum(axis=0) / counts.sum(axis=0)[:, None] + base, link)
     halves = [
         _logs(part / np.maximum(count, 1)[:, None] + base, link) for part, count in zip(sums, counts, strict=True)
     ]
-    own = _own_class(y[chosen])
+    own = _own_class(y[rows[usable]])
     losses = np.stack([_extrapolated(whole, halves, counts, own, power, n_subnetworks) for power in _POWERS])
     return _best(losses, weight, _losses_if_wrong(whole))
 
