@@ -129,15 +129,14 @@ def test_forged_skops_files_are_refused(what, run):
 
 
 def test_categories_of_histogram_boosting_are_read_from_skops_files(run):
-    frame = pandas.DataFrame(
-        {"x": X[:, 0], "kind": pandas.Categorical(np.array(["a", "b", "c"])[np.arange(len(X)) % 3])}
-    )
-    model = HistGradientBoostingRegressor(max_iter=3, min_samples_leaf=2).fit(frame, X[:, 0] + (frame["kind"] == "b"))
+    kind = np.array(["a", "b", "c"])[np.arange(120) % 3]
+    frame = pandas.DataFrame({"x": np.tile(X[:, 0], 3), "kind": pandas.Categorical(kind)})
+    model = HistGradientBoostingRegressor(max_iter=3, min_samples_leaf=2).fit(frame, frame["x"] + 9 * (kind == "b"))
     skops.dump(model, "m.skops")
     run("convert", "m.skops", "--out", "n.nforest")
     network = nf.load("n.nforest")
     assert network.ensemble.is_categorical.any()
-    new = frame.assign(kind=pandas.Categorical(["new"] * len(X)))
+    new = frame.assign(kind=pandas.Categorical(["new"] * 120))
     for rows in (frame, new):
         assert_allclose(network.predict(rows), model.predict(rows), rtol=1e-12)
     words = model._predictors[0][0].raw_left_cat_bitsets
