@@ -37,7 +37,7 @@ def _accuracy(found: dict[str, Any]) -> list[str]:
         "deviation 1; 100,000 test rows. `local 100000`: a random part of the rows, without and with the stack. "
         "`dask 4 200000`: 4 workers (processes of one thread), `max_rows_per_tree=200000`. The excess is the root of "
         "the squared error beyond the noise. Memory is the peak of the largest process. The machine has two cores "
-        "that other programs used too: wall times say little, processor times do."
+        "that other programs used too: wall times are not reliable, processor times are."
     )
     head = ["run", "test RMSE", "excess RMSE", "wall, s", "processor, s", "memory, MB", "weights (SHA-256)"]
     return ["## Accuracy, time and memory", text, table(head, rows)]

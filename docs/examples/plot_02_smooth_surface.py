@@ -2,7 +2,7 @@
 Smooth surfaces against steps
 =============================
 
-A forest predicts steps. Its network starts at the same steps, softened, and training bends them to the data.
+A forest predicts steps. Its network starts from the same steps, softened, and training fits them to the data.
 """
 
 # %%

@@ -27,9 +27,10 @@ _ = plot_tree(tree, feature_names=list(X.columns), filled=True, impurity=False, 
 display = NetworkDisplay.from_estimator(tree, row=X.iloc[0])
 
 # %%
-# Not approximately: the predictions are equal.
+# The predictions are exactly equal.
 network = nf.convert(tree)
-print(network, np.array_equal(network.predict(X), tree.predict(X)))
+print(repr(network))
+print("equal predictions:", np.array_equal(network.predict(X), tree.predict(X)))
 
 # %%
 # The weights between splits and leaves: -1 where the path goes left, +1 where it goes right, 0 where the split is not on the path.

@@ -1,13 +1,13 @@
 """
-A booster that you have
-=======================
+Your own booster
+================
 
-Give a model of XGBoost, LightGBM or CatBoost to the estimator. It is kept exactly as it is and stacked with the network of a default
-forest; or its own trees are trained, as one network.
+Pass a model of XGBoost, LightGBM or CatBoost to the estimator. It is kept unchanged and stacked with the network of the default forest; or
+its own trees are trained, as one network.
 """
 
 # %%
-# Three problems: a smooth function, one with steps, and measured data. For each, the booster as it is, the estimator around it, and with
+# Three problems: a smooth function, one with steps, and real data. For each, the booster alone, the estimator around it, and with
 # ``stacking=None`` the network of the booster's own trees. All are fitted on the same rows.
 import matplotlib.pyplot as plt
 import numpy as np
@@ -36,14 +36,14 @@ for name, (X, y) in problems.items():
     weights[name] = stacked.stacking_weights_
 
 # %%
-# ``source_`` is the booster, fitted on all training rows: what one would have used otherwise. The weights are fitted on rows that neither
-# part has seen, in five folds; where the booster is the better model, it has most of the weight.
+# ``source_`` is the booster alone, fitted on all training rows. The stacking weights are fitted on cross-validated predictions of five
+# folds; where the booster is the better model, it has most of the weight.
 for name, parts in weights.items():
     print(f"{name}: " + ", ".join(f"{part} {weight:.2f}" for part, weight in parts.items()))
 
 # %%
-# Test error relative to the booster's. Which of the two is better depends on the data, and three data sets are few: the page
-# "Benchmarks" has the default, the stack, on all of them.
+# Test error relative to that of the booster. Which of the two is better depends on the data. The stack, which is the default, is compared
+# on all data sets in the benchmarks.
 figure, ax = plt.subplots(figsize=(7, 3.2), layout="constrained")
 place = np.arange(len(errors))
 for i, (kind, color) in enumerate(zip(models, ["#D55E00", "#0072B2", "#E69F00"], strict=True)):

@@ -29,8 +29,8 @@ network = nf.convert(bart)
 print(f"largest difference {np.abs(network.predict(X_test) - bart.predict(X_test)).max():.1e}")
 
 # %%
-# **Stacked**: BART stays as it is, and is blended with the network of a default forest. The weights are fitted on rows that neither has
-# seen: BART is sampled again for each of five folds.
+# **Stacked**: BART is kept unchanged and blended with the network of the default forest. The weights are fitted on cross-validated
+# predictions: BART is sampled again for each of five folds.
 stacked = nf.NeuralForestRegressor(clone(bart), random_state=0).fit(X, y)
 print({part: round(weight, 2) for part, weight in stacked.stacking_weights_.items()})
 
@@ -40,7 +40,7 @@ trained = nf.NeuralForestRegressor(clone(bart), stacking=None, max_epochs=30, ra
 print(trained.network_)
 
 # %%
-# The error of all of them, and that of the default model, which has no part of BART.
+# The errors of all of them, and that of the default model, which does not use BART.
 default = nf.NeuralForestRegressor(random_state=0).fit(X, y)
 models = {
     "BART": bart,

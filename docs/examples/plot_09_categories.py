@@ -2,7 +2,7 @@
 Categorical features
 ====================
 
-Data frames with strings are taken as they are: the default forest splits by sets of categories.
+Data frames with strings need no encoding: the default forest splits by sets of categories.
 """
 
 # %%

@@ -2,7 +2,7 @@
 Prediction intervals and noise
 ==============================
 
-`predict_quantiles` returns conformal intervals: they hold the target with the requested probability over all rows together.
+``predict_quantiles`` returns conformal intervals: they contain the target with the requested probability over all rows together.
 """
 
 # %%

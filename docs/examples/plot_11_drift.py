@@ -2,7 +2,7 @@
 Updating a model under drift
 ============================
 
-`partial_fit` continues the training of the network on new rows. A forest can only be grown again.
+``partial_fit`` continues the training of the network on new rows. A forest can only be grown again.
 """
 
 # %%

@@ -2,7 +2,7 @@
 SHAP values
 ===========
 
-Shapley values of a trained network, by any explainer that needs only a prediction function; those of its forest, by `TreeExplainer`.
+Shapley values of a trained network, by any explainer that needs only a prediction function; those of its forest, by ``TreeExplainer``.
 """
 
 # %%

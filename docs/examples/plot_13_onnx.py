@@ -2,7 +2,7 @@
 Deployment with ONNX
 ====================
 
-A fitted model as an ONNX graph, which runs without Python packages of machine learning.
+A fitted model as an ONNX graph, which runs without neuralforest and scikit-learn.
 """
 
 # %%

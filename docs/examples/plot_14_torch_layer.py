@@ -2,11 +2,11 @@
 A forest as a layer of a larger network
 =======================================
 
-`to_torch` returns a module whose weights are those of the trained network: it can be a part of a larger model and trained with it.
+``to_torch`` returns a module whose weights are those of the trained network. It can be part of a larger model and be trained with it.
 """
 
 # %%
-# A forest predicts from the numbers of a table; an embedding of an identifier, which trees handle badly, is added and both are trained.
+# The forest handles the numeric columns. An embedding of an identifier, which trees handle badly, is added, and both are trained together.
 import matplotlib.pyplot as plt
 import numpy as np
 import torch

@@ -1,8 +1,9 @@
 """
-The paper's asymptotic behaviour, small
-=======================================
+The paper's asymptotic behaviour
+================================
 
-With more rows, a forest of depth 6 stops improving, and its network does not.
+A small version of a figure of the paper: with more rows, a forest of depth 6 stops improving, and its network does not. The whole
+reproduction is in :doc:`/paper`.
 """
 
 # %%

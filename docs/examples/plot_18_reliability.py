@@ -2,7 +2,7 @@
 Reliability of probabilities
 ============================
 
-A reliability curve shows how often an event happens where it is predicted with a given probability.
+A reliability curve shows how often an event occurs among rows for which it is predicted with a given probability.
 """
 
 # %%

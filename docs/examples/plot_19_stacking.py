@@ -2,8 +2,8 @@
 What the stack adds
 ===================
 
-By default, base models are stacked with the network where held-out predictions improve. On some data they have most of the weight, on
-others none.
+By default, base models are stacked with the network where that improves held-out predictions. On some data they have most of the weight,
+on others none.
 """
 
 # %%

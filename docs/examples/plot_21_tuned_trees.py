@@ -2,7 +2,7 @@
 Better trees, and SHAP
 ======================
 
-Where trees must stay trees, for SHAP or for a server that takes nothing else, ``tune="leaves"`` refits the leaf values of a forest
+If the result must be trees, for SHAP or for a server that supports nothing else, ``tune="leaves"`` refits the leaf values of a forest
 together, and ``tune="splits"`` also moves its thresholds. The result is exported as a forest of scikit-learn.
 """
 
@@ -32,7 +32,7 @@ print(type(exported).__name__, "of", len(exported.estimators_), "trees")
 print("largest difference:", np.abs(exported.predict(X_test) - splits.predict(X_test)).max())
 
 # %%
-# Trees gain less than the network, which is smooth; they predict at the cost of the forest.
+# Tuned trees gain less than the network, which is smooth, but predict as fast as the forest.
 models = {"forest": leaves.forest_, 'tune="leaves"': leaves, 'tune="splits"': splits, "network": network}
 errors = {name: root_mean_squared_error(y_test, model.predict(X_test)) for name, model in models.items()}
 figure, ax = plt.subplots(figsize=(7, 2.4), layout="constrained")
