@@ -44,7 +44,7 @@ class ValidationWarning(UserWarning):
 
 
 class TableWarning(UserWarning):
-    """Values of a table that a model does not know were taken as missing."""
+    """Values of a table are taken in another way than they may be meant, such as new categories or lost digits."""
 
 
 class CostWarning(UserWarning):

@@ -1,5 +1,7 @@
 """Input that no model can use, or that other models get wrong: the right answer, or a ValueError with the reason."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -19,7 +21,7 @@ from sklearn.tree import DecisionTreeRegressor, ExtraTreeRegressor
 
 import neuralforest as nf
 from neuralforest.estimators import forests
-from neuralforest.exceptions import NeuralForestError
+from neuralforest.exceptions import NeuralForestError, TableWarning
 from small_models import boosted, classification, forest, output, problem, regression, small, small_boosted
 
 BOTH = pytest.mark.parametrize("classifier", [False, True], ids=["regressor", "classifier"])
@@ -90,6 +92,18 @@ def test_dates_are_refused_as_features():
     ):
         with pytest.raises(ValueError, match=r"must hold numbers.*such as days"):
             small().fit(table, y)
+
+
+def test_columns_far_from_0_are_reported_where_trees_compare_in_float32():
+    X, y = regression()
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(b=X[:, 1] + 1e9)
+    with pytest.warns(TableWarning, match=r"column 'b' varies by .* around 1e\+09, .* steps of 64 only.*subtract"):
+        small().fit(frame, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", TableWarning)
+        small().fit(X + 1e4, y)
+        small().fit(frame.assign(b=1e9), y)
+        small(source=HistGradientBoostingRegressor(max_iter=3), training="joint").fit(frame, y)
 
 
 def test_times_are_refused_as_targets():

@@ -1,6 +1,8 @@
 """The rows of a fit, validated and concatenated: those of fit(X, y), then those of X_val, y_val."""
 
 import hashlib
+import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -14,10 +16,12 @@ from sklearn.utils.validation import _check_feature_names, _check_sample_weight,
 from neuralforest._compat import named_rows
 from neuralforest._frames import TableEncoder, refuse_times
 from neuralforest.estimators.categories import own_categories
-from neuralforest.exceptions import InvalidParameterError
+from neuralforest.exceptions import InvalidParameterError, TableWarning
 
 if TYPE_CHECKING:
     from neuralforest.estimators._base import NeuralForest
+
+_FEWEST_STEPS = 200  # of float32 in the range of a feature
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,6 +201,22 @@ def _in_units_of_the_mean(weight: NDArray[np.float64]) -> NDArray[np.float64]:
             f"among validation rows, got {weight.min():g} to {weight.max():g}"
         )
     return np.ones(len(weight)) if (weight == weight[0]).all() else weight / (total / len(weight))
+
+
+def warn_of_lost_digits(X: Any, names: Sequence[Any]) -> None:
+    """Warn of columns that vary little, far from 0, for trees that compare in float32."""
+    if scipy.sparse.issparse(X):
+        return
+    low, high = (ufunc.reduce(X, axis=0).astype(np.float64) for ufunc in (np.fmin, np.fmax))
+    step = np.spacing(np.fmax(np.abs(low), np.abs(high)).astype(np.float32)).astype(np.float64)
+    for feature in np.flatnonzero((high > low) & (step > (high - low) / _FEWEST_STEPS))[:1]:
+        warnings.warn(
+            f"column {str(names[feature] if len(names) else feature)!r} varies by {high[feature] - low[feature]:.3g} "
+            f"around {low[feature]:.3g}, where the trees distinguish steps of {step[feature]:.3g} only, because they "
+            "compare in float32: subtract a constant from it",
+            TableWarning,
+            stacklevel=6,
+        )
 
 
 def _stacked(X: Any, X_val: Any) -> Any:

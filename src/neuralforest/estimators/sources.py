@@ -20,7 +20,7 @@ from neuralforest.estimators import forests, validation
 from neuralforest.estimators.categories import aligned
 from neuralforest.estimators.cross_fitting import CrossValidationSplit, fold_models
 from neuralforest.estimators.ensemble_forest import EnsembleForest
-from neuralforest.estimators.rows import FitRows
+from neuralforest.estimators.rows import FitRows, warn_of_lost_digits
 from neuralforest.exceptions import CostWarning, InvalidParameterError
 from neuralforest.network import ForestNetwork
 from neuralforest.network.cutting import cut_back, first_trees
@@ -206,6 +206,8 @@ def converted(estimator: "FitSteps", model: Any, table: FitRows) -> ForestNetwor
     options = forests.conversion_options(model, table, estimator._encoder)
     e = aligned(convert(model, **options).ensemble, estimator._encoder)
     names = tuple(getattr(estimator, "feature_names_in_", ()))
+    if e.compare_dtype == "float32":
+        warn_of_lost_digits(table.X, names)
     if e.feature_names == tuple(str(name).replace(" ", "_") for name in names):  # as LightGBM has them
         e = replace(e, feature_names=names)
     return ForestNetwork(e)
