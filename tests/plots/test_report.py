@@ -163,6 +163,19 @@ def test_scores_are_those_of_scikit_learn():
     assert found["Brier score"].value == pytest.approx(2 * metrics.brier_score_loss(target, p[:, 1]))
 
 
+def test_the_calibration_error_is_that_of_its_definition():
+    rng = np.random.default_rng(0)
+    target, p = rng.integers(0, 3, 500), rng.dirichlet([0.5, 0.5, 0.5], 500)
+    p[0] = [0.0, 1.0, 0.0]
+    confidence, right = p.max(axis=1), p.argmax(axis=1) == target
+    expected = 0.0
+    for low in np.arange(10) / 10:
+        part = (confidence >= low) & ((confidence < low + 0.1) | ((low > 0.85) & (confidence == 1)))
+        if part.any():
+            expected += part.mean() * abs(confidence[part].mean() - right[part].mean())
+    assert classification_scores(target, p)["expected calibration error"].value == pytest.approx(expected)
+
+
 def test_partial_dependence_of_a_forest_is_that_of_scikit_learn():
     X, _ = models.rows()
     model = models.fitted()

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from neuralforest.plots.text import number
 
 _RESAMPLES = 400
+_BINS = 10  # of the calibration error
 
 Sums = NDArray[np.float64]
 """Means of the columns that a score is computed from."""
@@ -46,13 +47,20 @@ def regression_scores(y: NDArray[np.float64], prediction: NDArray[np.float64]) -
 
 
 def classification_scores(target: NDArray[np.int64], probabilities: NDArray[np.float64]) -> dict[str, Score]:
-    """Return log loss, accuracy and Brier score; the target holds positions of classes."""
+    """Return log loss, accuracy, Brier score and expected calibration error; the target holds positions of classes.
+
+    The last is the mean distance between the probability of the predicted class and how often it is right, in bins of
+    equal width.
+    """
     own = probabilities[np.arange(len(target)), target]
     loss = -np.log(np.maximum(own, np.finfo(np.float64).eps))
     brier = (probabilities**2).sum(axis=1) - 2 * own + 1
-    columns = np.column_stack([loss, probabilities.argmax(axis=1) == target, brier])
-    names = ("log loss", "accuracy", "Brier score")
-    return _with_intervals(columns, {name: _column(i) for i, name in enumerate(names)})
+    confidence, right = probabilities.max(axis=1), probabilities.argmax(axis=1) == target
+    in_bin = np.minimum((confidence * _BINS).astype(int), _BINS - 1)[:, None] == np.arange(_BINS)
+    columns = np.column_stack([loss, right, brier, in_bin * (confidence - right)[:, None]])
+    scores = {name: _column(i) for i, name in enumerate(("log loss", "accuracy", "Brier score"))}
+    scores["expected calibration error"] = lambda means: float(np.abs(means[3:]).sum())
+    return _with_intervals(columns, scores)
 
 
 def _column(i: int) -> Callable[[Sums], float]:
