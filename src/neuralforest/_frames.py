@@ -225,6 +225,13 @@ def _refuse_times(values: Any, name: str) -> None:
         )
 
 
+def refuse_lazy(X: Any) -> None:
+    """Refuse a table whose rows are not computed yet."""
+    for method in ("collect", "compute"):  # of polars, of Dask
+        if hasattr(type(X), method) and hasattr(type(X), "columns"):  # of an instance, polars warns
+            raise InvalidParameterError(f"X must be a table in memory, got a lazy {type(X).__name__}: call {method}()")
+
+
 def refuse_times(X: Any, name: str = "X") -> None:
     """Refuse an array of dates or durations, which NumPy would convert to numbers of an arbitrary unit."""
     dtype = getattr(X, "dtype", None)  # a data frame has dtypes

@@ -106,6 +106,17 @@ def test_columns_far_from_0_are_reported_where_trees_compare_in_float32():
         small(source=HistGradientBoostingRegressor(max_iter=3), training="joint").fit(frame, y)
 
 
+def test_lazy_tables_are_refused():
+    X, y = regression()
+    model = small().fit(pd.DataFrame(X, columns=list("abcd")), y)
+    for call in (lambda table: small().fit(table, y), model.predict):
+        with pytest.raises(ValueError, match=r"X must be a table in memory, got a lazy LazyFrame: call collect\(\)"):
+            call(pl.DataFrame(X, schema=list("abcd")).lazy())
+    dd = pytest.importorskip("dask.dataframe")
+    with pytest.raises(ValueError, match=r"X must be a table in memory, got a lazy DataFrame: call compute\(\)"):
+        small().fit(dd.from_pandas(pd.DataFrame(X, columns=list("abcd"))), y)
+
+
 def test_times_are_refused_as_targets():
     X, y = regression()
     for times in (pd.date_range("2020", periods=len(y)), np.arange(len(y)).astype("m8[s]"), np.zeros(len(y), "M8[D]")):

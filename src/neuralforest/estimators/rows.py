@@ -14,7 +14,7 @@ from sklearn.utils import check_array, check_X_y, get_tags
 from sklearn.utils.validation import _check_feature_names, _check_sample_weight, validate_data
 
 from neuralforest._compat import named_rows
-from neuralforest._frames import TableEncoder, refuse_times
+from neuralforest._frames import TableEncoder, refuse_lazy, refuse_times
 from neuralforest.estimators.categories import own_categories
 from neuralforest.exceptions import InvalidParameterError, TableWarning
 
@@ -89,6 +89,7 @@ def read_X(estimator: "NeuralForest", X: ArrayLike, **options: Any) -> Any:
     if options == {"reset": False} and _is_checked(estimator, X):
         return X
     tags = get_tags(estimator).input_tags
+    refuse_lazy(X)
     refuse_times(X)
     if options["reset"]:
         of_forest = own_categories(estimator.forest)
