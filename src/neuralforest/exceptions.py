@@ -4,7 +4,14 @@ from sklearn.exceptions import NotFittedError as _SklearnNotFittedError
 
 
 class NeuralForestError(Exception):
-    """Base of every error that this package raises on purpose."""
+    """Base of every error that this package raises on purpose.
+
+    Examples
+    --------
+    >>> from neuralforest.exceptions import InvalidParameterError, NeuralForestError
+    >>> issubclass(InvalidParameterError, NeuralForestError), issubclass(InvalidParameterError, ValueError)
+    (True, True)
+    """
 
 
 class InvalidEnsembleError(NeuralForestError, ValueError):
@@ -12,15 +19,43 @@ class InvalidEnsembleError(NeuralForestError, ValueError):
 
 
 class UnsupportedModelError(NeuralForestError, ValueError):
-    """A model that cannot be rewritten exactly."""
+    """A model that cannot be rewritten exactly.
+
+    Examples
+    --------
+    >>> import neuralforest as nf
+    >>> nf.convert("no model")
+    Traceback (most recent call last):
+        ...
+    neuralforest.exceptions.UnsupportedModelError: str cannot be read: ...
+    """
 
 
 class InvalidParameterError(NeuralForestError, ValueError):
-    """An argument outside its range."""
+    """An argument outside its range.
+
+    Examples
+    --------
+    >>> import neuralforest as nf
+    >>> nf.NeuralForestRegressor(tune="trees").fit([[0.0], [1.0]], [0.0, 1.0])
+    Traceback (most recent call last):
+        ...
+    neuralforest.exceptions.InvalidParameterError: tune must be ...
+    """
 
 
 class NotFittedError(NeuralForestError, _SklearnNotFittedError):
-    """A model that has to be fitted first."""
+    """A model that has to be fitted first.
+
+    Examples
+    --------
+    >>> import neuralforest as nf
+    >>> from sklearn.ensemble import RandomForestRegressor
+    >>> nf.convert(RandomForestRegressor())
+    Traceback (most recent call last):
+        ...
+    neuralforest.exceptions.NotFittedError: ...
+    """
 
 
 class CheckpointError(NeuralForestError, ValueError):
@@ -28,7 +63,18 @@ class CheckpointError(NeuralForestError, ValueError):
 
 
 class ModelFileError(NeuralForestError, ValueError):
-    """A model file that is not one, is damaged, or holds what a model cannot hold."""
+    """A model file that is not one, is damaged, or holds what a model cannot hold.
+
+    Examples
+    --------
+    >>> import neuralforest as nf
+    >>> path = getfixture("tmp_path") / "text.nforest"
+    >>> _ = path.write_text("no model")
+    >>> nf.load(path)
+    Traceback (most recent call last):
+        ...
+    neuralforest.exceptions.ModelFileError: '...' is not a neuralforest model file: ...
+    """
 
 
 class TableError(NeuralForestError, ValueError):
@@ -36,7 +82,7 @@ class TableError(NeuralForestError, ValueError):
 
 
 class ConvergenceWarning(UserWarning):
-    """Training went wrong or stopped early; the best state so far was kept."""
+    """Training failed or stopped early; the best state so far is kept."""
 
 
 class ValidationWarning(UserWarning):
@@ -44,8 +90,8 @@ class ValidationWarning(UserWarning):
 
 
 class TableWarning(UserWarning):
-    """Values of a table are taken in another way than they may be meant, such as new categories or lost digits."""
+    """Values of a table may be interpreted in another way than intended, such as new categories or lost digits."""
 
 
 class CostWarning(UserWarning):
-    """A fit would have taken too long or too much memory; a cheaper form was chosen."""
+    """A fit would take too long or too much memory; a cheaper variant is used."""

@@ -29,7 +29,7 @@ __all__ = [
 
 
 class ConsistencyTerms(NamedTuple):
-    """The three quantities that Theorem 4.1 wants to vanish as n grows."""
+    """The three quantities that must vanish as n grows, according to Theorem 4.1."""
 
     complexity: float
     """K^6 log(gamma2 K^5) / n: how much the class of networks can overfit."""
@@ -40,7 +40,7 @@ class ConsistencyTerms(NamedTuple):
 
 
 class Schedule(NamedTuple):
-    """Leaves a tree and contrasts for a number of training rows."""
+    """Leaves per tree and contrasts for a number of training rows."""
 
     n_leaves: int
     gamma1: float

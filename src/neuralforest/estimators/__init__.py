@@ -14,7 +14,15 @@ __all__ = ["PAPER_SETTINGS", "BARTRegressor", "NeuralForestClassifier", "NeuralF
 
 
 class _PaperSettings(Mapping[str, Any]):
-    """The paper's experiment as parameters; every access to `forest` returns a new one, which may be changed."""
+    """The paper's experiment as parameters; every access to `forest` returns a new one, which may be changed.
+
+    Examples
+    --------
+    >>> import neuralforest as nf
+    >>> model = nf.NeuralForestRegressor(**nf.PAPER_SETTINGS, training="joint", connectivity="sparse")
+    >>> model.contrast
+    (100.0, 1.0)
+    """
 
     _SETTINGS = {  # noqa: RUF012
         "forest": None,

@@ -30,6 +30,18 @@ class Checkpoint:
         settings), the fit resumes from there; the result equals that of an uninterrupted fit, bit for bit.
     every : int
         Epochs between two writes; after the last epoch it is always written.
+
+    Examples
+    --------
+    >>> import neuralforest as nf
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> checkpoint = nf.Checkpoint(getfixture("tmp_path") / "fit.ckpt", every=5)
+    >>> options = {"checkpoint": checkpoint, "max_epochs": 10, "contrast": (3, 1), "random_state": 0}
+    >>> model = nf.NeuralForestRegressor(**options).fit(X, y)
+    >>> again = nf.NeuralForestRegressor(**options).fit(X, y)  # after an interruption: resumes from the file
+    >>> bool((again.predict(X) == model.predict(X)).all())
+    True
     """
 
     path: str | os.PathLike[str]

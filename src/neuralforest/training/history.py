@@ -27,6 +27,16 @@ class History:
     best_epoch : int64 array (subnetworks,)
         The epoch whose parameters were kept; 0 for the softened start, -1 for the trees themselves.
     seconds : float64 array (epochs,)
+        Time of each epoch.
+
+    Examples
+    --------
+    >>> import neuralforest as nf
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = nf.NeuralForestRegressor(max_epochs=20, contrast=(3, 1), random_state=0).fit(X, y)
+    >>> model.history_.n_epochs, model.history_.validation_loss.shape  # epochs, trees
+    (20, (21, 22))
     """
 
     training_loss: NDArray[np.float64]
