@@ -17,7 +17,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 import neuralforest
 from dask_models import assert_same_bits, blocks, make_rows
-from neuralforest.dask import DaskNeuralForestClassifier, DaskNeuralForestRegressor
+from neuralforest.dask import DaskNeuralForestClassifier, DaskNeuralForestRegressor, _cluster
 from neuralforest.dask._cluster import CancelledFitError, ClusterError
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -57,6 +57,16 @@ def test_workers_that_are_killed_change_nothing(processes, expected):
     assert workers[0] not in [each["pid"] for each in processes.run(lambda dask_worker: {"pid": os.getpid()}).values()]
     for each in result:
         assert_same_bits(each, expected)
+
+
+def test_a_worker_that_is_lost_while_it_is_asked_is_asked_no_more():
+    class Client:
+        answers = [{"a": OSError("Stream is closed"), "b": {}}, {"b": {"python": "3"}}]  # noqa: RUF012
+
+        def run(self, *_, **__):
+            return self.answers.pop(0)
+
+    assert _cluster._asked(Client()) == {"b": {"python": "3"}}
 
 
 def test_a_cancelled_fit_frees_the_cluster(processes):

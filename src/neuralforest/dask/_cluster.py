@@ -4,6 +4,7 @@ It is independent of rows and networks.
 """
 
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
@@ -15,6 +16,7 @@ from distributed import Client, Future
 from neuralforest import __version__
 from neuralforest.exceptions import NeuralForestError
 
+_ATTEMPTS, _PAUSE = 20, 0.5  # seconds: until the scheduler has noticed that a worker is lost
 _LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba")
 
 
@@ -44,7 +46,7 @@ def check_workers(client: Client) -> None:
     """Refuse a cluster without workers, or with workers whose libraries differ from those of the client."""
     own = {"neuralforest": __version__, "python": f"{sys.version_info.major}.{sys.version_info.minor}"}
     own |= {name: version(name) for name in _LIBRARIES}
-    found = client.run(_reporter(), on_error="return")
+    found = _asked(client)
     if not found:
         raise ClusterError("the Dask cluster has no workers: start some, or wait for them with client.wait_for_workers")
     for address, theirs in found.items():
@@ -57,6 +59,16 @@ def check_workers(client: Client) -> None:
                 f"worker {address} has {' and '.join(wrong)} (None: not installed), and the client {needed}: install "
                 "the same versions on all workers, so that results do not depend on the worker"
             )
+
+
+def _asked(client: Client) -> dict[str, Any]:
+    """Return the versions of each worker, or its error; workers that are lost meanwhile are not asked again."""
+    for _ in range(_ATTEMPTS):
+        found: dict[str, Any] = client.run(_reporter(), on_error="return")
+        if not any(isinstance(theirs, OSError) for theirs in found.values()):  # a closed connection
+            break
+        time.sleep(_PAUSE)
+    return found
 
 
 def _reporter() -> Callable[[], dict[str, str | None]]:
