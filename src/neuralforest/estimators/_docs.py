@@ -24,11 +24,11 @@ forest : estimator, optional
     decreasing with n_samples, but at least 30 for many features; each has 16 to 96 leaves and is grown on 80% of the
     rows (90% of more than 500 rows). Set it to start from your own model.
 {class_weight}categorical_features : "from_dtype", sequence, mask or None
-    Columns that hold categories: those of strings or of a categorical dtype, those given by name, index or mask, or
-    none. The default forest splits them by sets of categories; a column of more than 64 categories is replaced by
-    cross-fitted means of the target. All categories that do not occur in `fit` are treated in the same way. A given
-    forest of scikit-learn receives codes; one of another library, the categories. Set it if columns of numbers are
-    codes.
+    Columns that hold categories: those of strings or of a categorical dtype and those that a given forest takes as
+    categories, those given by name, index or mask, or none. The default forest splits them by sets of categories; a
+    column of more than 64 categories is replaced by cross-fitted means of the target. All categories that do not occur
+    in `fit` are treated in the same way. A given forest of scikit-learn receives codes; one of another library, the
+    categories. Set it if columns of numbers are codes.
 training : {{"auto", "independent", "joint"}}
     Whether each tree becomes a network that is trained separately, or all trees become one network. "auto" is
     independent for trees that are averaged. Trees that are summed (boosting, BART) cannot be trained separately: with
