@@ -1,7 +1,6 @@
 """Sphinx: how the site is built. `.ci/docs` does it; nothing on the site is fetched from elsewhere."""
 
 import os
-import re
 import warnings
 from importlib.metadata import version as version_of
 from pathlib import Path
@@ -65,22 +64,6 @@ html_sidebars = {"getting-started": [], "benchmarks": [], "faq": [], "alternativ
 
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
-
-# Results of benchmarks that are still running: what includes them is left out until the files exist.
-_RUNNING = ("calibrated.md",)
-
-
-def _without_running(app, docname, source):
-    for name in _RUNNING:
-        if not (Path(app.srcdir).parent / "benchmarks" / "results" / name).exists():
-            directive = rf"```{{include}} \S*/{re.escape(name)}\n.*?```\n|!\[[^]]*\]\(\S*/{re.escape(name)}\)\n"
-            source[0] = re.sub(directive, "", source[0], flags=re.DOTALL)
-
-
-def setup(app):
-    """Connect what happens when a page is read."""
-    app.connect("source-read", _without_running)
-
 
 def _larger_text(gallery_conf, fname):
     """Make the text of the gallery's pictures legible on a phone, which shows them at half their size."""
