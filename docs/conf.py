@@ -65,6 +65,7 @@ html_sidebars = {"getting-started": [], "benchmarks": [], "faq": [], "alternativ
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 
+
 def _larger_text(gallery_conf, fname):
     """Make the text of the gallery's pictures legible on a phone, which shows them at half their size."""
     matplotlib.rcParams["font.size"] = 12
