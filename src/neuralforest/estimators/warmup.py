@@ -12,7 +12,7 @@ from neuralforest.estimators.classifier import NeuralForestClassifier
 from neuralforest.estimators.regressor import NeuralForestRegressor
 
 _ROWS = 600  # from 500 on, base models are fitted as for many rows
-_LEAVES = (8, 24, 48, 80)  # of trees that the kernels of hard trees treat differently
+_LEAVES = (2, 8, 24, 48, 80)  # of trees that the kernels of hard trees treat differently; a tree of 2 is symmetric
 
 
 class Warmup(NamedTuple):
