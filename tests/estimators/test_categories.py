@@ -1,6 +1,8 @@
 """Estimators that are fitted on tables with categories."""
 
 import pickle
+from copy import deepcopy
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -54,15 +56,21 @@ def as_polars(frame):
     return pl.DataFrame(columns, schema_overrides={"colour": pl.Categorical})
 
 
-@pytest.fixture(scope="module")
+@cache
+def fitted(classifier=False, classes=0):
+    """Return an estimator that is fitted once, for tests that do not change it, or change a copy."""
+    return estimator(classifier).fit(*table(classes=classes))
+
+
+@pytest.fixture
 def regressor():
-    return estimator().fit(*table())
+    return fitted()
 
 
 @BOTH
 def test_pandas_and_polars_give_the_same_model(classifier):
     frame, y = table(classes=4 * classifier)
-    model, other = estimator(classifier).fit(frame, y), estimator(classifier).fit(as_polars(frame), y)
+    model, other = fitted(classifier, 4 * classifier), estimator(classifier).fit(as_polars(frame), y)
     assert model.feature_names_in_.tolist() == other.feature_names_in_.tolist() == list(frame)
     assert model.n_features_in_ == 6
     assert model.network_.ensemble.feature_names == tuple(frame)
@@ -123,8 +131,8 @@ def test_without_categories_strings_are_refused():
 
 @BOTH
 def test_new_and_missing_categories_are_predicted(classifier):
-    frame, y = table(classes=2 * classifier)
-    model = estimator(classifier).fit(frame, y)
+    frame, _ = table(classes=2 * classifier)
+    model = fitted(classifier, 2 * classifier)
     new = frame.head(3).astype({"colour": object})
     new["tree"], new["colour"] = ["yew", None, "oak"], ["blue", None, "red"]
     predicted = output(model, new)
@@ -154,7 +162,7 @@ def test_a_model_of_no_missing_categories_predicts_them():
 )
 def test_other_columns_are_refused(regressor, change):
     frame, y = table()
-    for call in (regressor.predict, regressor.apply, lambda rows: clone(regressor).fit(frame, y).partial_fit(rows, y)):
+    for call in (regressor.predict, regressor.apply, lambda rows: deepcopy(regressor).partial_fit(rows, y)):
         with pytest.raises(ValueError, match="feature names should match those that were passed during fit"):
             call(change(frame))
 
@@ -175,7 +183,7 @@ def test_values_that_do_not_fit_a_column_are_refused(regressor):
 @BOTH
 def test_a_column_of_dates_is_refused_by_name_and_the_model_stays_as_it_was(classifier):
     frame, y = table(classes=2 * classifier)
-    model = estimator(classifier).fit(frame, y)
+    model = deepcopy(fitted(classifier, 2 * classifier))
     before = output(model, frame)
     dated = frame.assign(planted=pd.Timestamp("2020-01-01"))
     for rows in (dated, pl.DataFrame({"planted": dated["planted"].to_numpy(), "old": frame["old"].to_numpy()})):
@@ -229,7 +237,7 @@ def test_a_few_ids_too_many_for_units_fit_and_predict(classifier):
 @BOTH
 def test_pickles_clones_files_and_pipelines_predict_the_same(classifier, tmp_path):
     frame, y = table(classes=4 * classifier)
-    model = estimator(classifier).fit(frame, y)
+    model = fitted(classifier, 4 * classifier)
     expected = output(model, frame)
     nf.save(model, tmp_path / "m.nforest")
     pipeline = make_pipeline(FunctionTransformer(), estimator(classifier)).fit(frame, y)
@@ -345,7 +353,7 @@ def test_several_targets():
 
 def test_training_continues_on_tables(regressor):
     frame, y = table()
-    model = clone(regressor).set_params(warm_start=True).fit(frame, y)
+    model = deepcopy(regressor).set_params(warm_start=True)
     epochs = model.history_.n_epochs
     assert model.fit(frame, y).history_.n_epochs == 2 * epochs
     new = frame.head(50).assign(tree="a new tree")

@@ -2,6 +2,7 @@
 
 import pickle
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -38,10 +39,21 @@ def fitted(classifier=False, **parameters):
     return kind(**{"max_epochs": 3, "random_state": 0} | parameters).fit(*patches(classifier))
 
 
+@cache
+def fitted_once(classifier=False, stacking="auto"):
+    """Return a model that is fitted once, for tests that do not change it."""
+    return fitted(classifier, stacking=stacking)
+
+
+def copy_of_fitted(classifier=False, **parameters):
+    """Return a copy of the model that is fitted once, with other parameters for the next fit."""
+    return pickle.loads(pickle.dumps(fitted_once(classifier))).set_params(**parameters)
+
+
 @pytest.fixture(scope="module", params=[False, True], ids=["regressor", "classifier"])
 def model(request):
     with at_most_boosting_rounds(200):
-        return fitted(request.param)
+        return fitted_once(request.param)
 
 
 # Fits.
@@ -133,7 +145,7 @@ def test_ridge_regression_is_stacked_for_a_linear_target_and_does_not_extrapolat
 
 def test_base_models_lower_the_error_where_trees_fit_better():
     X, y = patches(seed=1)
-    both, alone = (np.mean((fitted(stacking=choice).predict(X) - y) ** 2) for choice in ("auto", None))
+    both, alone = (np.mean((fitted_once(stacking=choice).predict(X) - y) ** 2) for choice in ("auto", None))
     assert both < 0.9 * alone
 
 
@@ -198,7 +210,7 @@ def test_nothing_is_stacked_where_the_documentation_excludes_it(changes):
 @pytest.mark.parametrize("given", [{}, {"validation": "fraction"}])
 def test_a_second_fit_on_the_same_rows_keeps_base_models_weights_and_losses(given):
     X, y = patches()
-    model = fitted(warm_start=True, **given)
+    model = fitted(warm_start=True, **given) if given else copy_of_fitted(warm_start=True)
     before, losses = model.network_.base_models, (model.forest_loss_, model.validation_loss_)
     width = np.ptp(model.predict_quantiles(X, (0.1, 0.9)), axis=1)
     model.set_params(learning_rate=1e-30).fit(X, y)
@@ -213,7 +225,7 @@ def test_a_second_fit_on_the_same_rows_keeps_base_models_weights_and_losses(give
 def test_a_second_fit_on_other_rows_reports_the_loss_of_the_rows_that_it_is_given(classifier):
     X, y = patches(classifier)
     other, target = X[::-1] + 0.1, 1 - y if classifier else 10 - y
-    model = fitted(classifier, warm_start=True)
+    model = copy_of_fitted(classifier, warm_start=True)
     given = {"X_val": other[:100], "y_val": target[:100]}
     model.fit(other[100:], target[100:], **given)
     predicted = output(model, other[:100])
@@ -228,7 +240,7 @@ def test_a_second_fit_on_other_rows_reports_the_loss_of_the_rows_that_it_is_give
 def test_a_second_fit_on_as_many_other_rows_is_not_validated_out_of_bag():
     """The trees have drawn other rows, so that their out-of-bag rows are no validation rows."""
     X, y = patches()
-    model = fitted(warm_start=True)
+    model = copy_of_fitted(warm_start=True)
     with pytest.warns(ValidationWarning, match="other rows than those of the first fit.*pass X_val"):
         model.fit(X, -y)
     assert model._residuals.relative.shape[0] == len(y) // 4
@@ -245,7 +257,7 @@ def test_an_interrupt_while_base_models_are_fitted_keeps_the_network(monkeypatch
         model = fitted()
     X, _ = patches(seed=1)
     assert not model.network_.base_models
-    assert_array_equal(model.predict(X), fitted(stacking=None).predict(X))
+    assert_array_equal(model.predict(X), fitted_once(stacking=None).predict(X))
 
 
 def test_the_command_line_stacks_unless_trees_are_counted(tmp_path):
@@ -310,7 +322,7 @@ def test_a_file_with_an_impossible_stacking_weight_is_refused(model, tmp_path, w
 
 
 def test_a_regressor_with_base_models_of_all_types_is_stored(tmp_path):
-    model = fitted()
+    model = copy_of_fitted()
     linear = LinearModel(*np.ones((4, 2)), coef=np.ones((2, 1)), intercept=np.ones(1))
     extra_trees, boosted = (
         nf.convert(kind(n_estimators=3, random_state=0).fit(*patches()))
