@@ -42,7 +42,8 @@ def make(X, y, labels):
         StackedModel("ridge", LinearModel(**linear, coef=coef, intercept=intercept), 0.0625),
     )
     regressor.network_ = soft(regressor.network_).with_base_models(stacked)
-    regressor._residuals = replace(regressor._residuals, scale=nf.convert(boosting))
+    bins = {"middle": np.array([[0.5, 2.0]]), "factor": np.array([[0.75, 1.5]])}
+    regressor._residuals = replace(regressor._residuals, scale=nf.convert(boosting), **bins)
     classifier = nf.NeuralForestClassifier(RandomForestClassifier(**TREES), **SMALL | {"connectivity": "full"})
     classifier.fit(X, labels)
     trees = StackedModel("extra_trees", nf.convert(ExtraTreesClassifier(**TREES).fit(X, labels)), 0.25)

@@ -337,6 +337,8 @@ def test_an_estimator_of_a_table_is_restored(tmp_path):
 def test_all_fields_of_models_are_stored():
     """A new field of these classes needs an entry in the file, and so a new format."""
     model = regressor()
+    scale = {"scale": soft_network(), "middle": np.ones((1, 1)), "factor": np.ones((1, 1))}
+    model._residuals = replace(model._residuals, **scale)
     arrays, description = _describe(model)
     arrays |= _describe(category_network())[0]  # some arrays are stored only where there are categories
     stored = {name.rpartition(".")[2] for name in arrays}

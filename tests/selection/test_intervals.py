@@ -6,6 +6,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 import neuralforest as nf
 from neuralforest.selection import Residuals
+from neuralforest.selection.intervals import _scaled_unit
 from small_models import forest, regression, small, small_boosted
 
 
@@ -119,6 +120,22 @@ def test_a_scale_is_not_learned_where_the_noise_is_the_same_everywhere():
     assert model._residuals.scale is None
 
 
+def test_rows_of_any_scale_are_covered_alike_though_the_scale_varies_less_than_the_noise():
+    rng = np.random.default_rng(3)
+    spread = np.exp(rng.uniform(-2, 2, size=(6000, 1)))
+    errors, learned = spread * rng.normal(size=(6000, 1)), spread**0.5
+    before, scale = Residuals(np.sort(errors, axis=0), np.ones(1)), nf.convert(forest().fit([[0.0], [1.0]], [0, 1]))
+    half = slice(0, 3000)
+    ones = np.ones((3000, 1))
+    better, _ = before.or_scaled(errors[half], np.sqrt(learned[half]), ones, np.ones(3000), scale)
+    new = slice(3000, None)
+    unit = _scaled_unit(np.sqrt(learned[new]), better.floor, better.middle, better.factor)
+    low, high = np.quantile(better.relative, (0.05, 0.95))
+    inside = (low * unit <= errors[new]) & (errors[new] <= high * unit)
+    for part in np.array_split(np.argsort(spread[new, 0]), 6):
+        assert 0.85 < inside[part].mean() < 0.95
+
+
 def test_each_target_has_a_scale_of_its_own():
     rng = np.random.default_rng(1)
     X = rng.uniform(size=(1200, 3))
@@ -138,8 +155,9 @@ def test_a_scale_must_make_intervals_better_by_more_than_chance():
     before, scale = Residuals(np.sort(errors, axis=0), np.ones(1)), nf.convert(forest().fit([[0.0], [1.0]], [0, 1]))
     better, units = before.or_scaled(errors, np.sqrt(spread), same, weight, scale)
     assert better.scale is scale
-    np.testing.assert_allclose(units, spread)
-    np.testing.assert_allclose(better.relative, np.sort(errors / spread, axis=0))
+    quantiles = [np.quantile(np.abs(errors[spread == each]) / each, 0.9) for each in (0.1, 1.0)]
+    np.testing.assert_allclose(units, spread * np.where(spread == 0.1, *quantiles) / np.mean(quantiles))
+    np.testing.assert_allclose(better.relative, np.sort(errors / units, axis=0))
     noise = np.sqrt(rng.uniform(0.8, 1.2, size=(400, 1)))
     for roots, own in ((np.sqrt(spread), spread), (noise, same)):  # the same units, and useless ones
         assert before.or_scaled(errors, roots, own, weight, scale)[0] is before

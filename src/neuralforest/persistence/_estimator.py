@@ -27,6 +27,7 @@ from neuralforest.training import History
 ESTIMATORS: dict[str, type[NeuralForest]] = {"regressor": NeuralForestRegressor, "classifier": NeuralForestClassifier}
 """The kinds of estimators, as a file names them; it names no class."""
 
+_BINS = ("middle", "factor")  # of residuals in units of a learned scale
 _SCALE = "error_scale."  # the prefix of the arrays of its trees
 _NOT_STORED = ("forest", "callback", "checkpoint")
 
@@ -215,6 +216,8 @@ def _store_scale(estimator: NeuralForest, arrays: Arrays) -> dict[str, Any] | No
     """Store the model of the size of errors, where prediction intervals have one."""
     if not isinstance(estimator, NeuralForestRegressor) or estimator._residuals.scale is None:
         return None
+    for name in _BINS:
+        arrays[f"residuals.{name}"] = np.asarray(getattr(estimator._residuals, name))
     return store_trees_like(estimator._residuals.scale.ensemble, arrays, _SCALE)
 
 
@@ -229,7 +232,13 @@ def _restore_regression(
     if prior < 0:
         raise ModelFileError(f"array 'residuals.prior' must not be negative, got {prior:g}")
     floor = arrays.finite("residuals.floor", (n_outputs,), positive=True)
-    estimator._constant, estimator._residuals = constant, Residuals(relative, floor, prior, scale)
+    bins = {}
+    if scale is not None:
+        bins = {name: arrays.finite(f"residuals.{name}", (n_outputs, None), positive=True) for name in _BINS}
+        middle, factor = bins.values()
+        if not middle.size or middle.shape != factor.shape or (np.diff(middle, axis=1) < 0).any():
+            raise ModelFileError("the bins of residuals must have sorted middles and a factor each, at least one")
+    estimator._constant, estimator._residuals = constant, Residuals(relative, floor, prior, scale, **bins)
 
 
 def _restore_history(arrays: ArrayFields, n_subnetworks: int) -> History:

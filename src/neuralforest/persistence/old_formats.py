@@ -126,7 +126,10 @@ def _to_11(description: Description, arrays: Arrays) -> Content:
 
 
 def _to_12(description: Description, arrays: Arrays) -> Content:
-    """The probabilities of a network have a temperature."""
+    """The probabilities of a network have a temperature, and the learned scale of errors is corrected in bins."""
+    if description.get("kind") != "network" and _object(description, "model").get("error_scale") is not None:
+        one = np.ones((_size(arrays, "residuals.floor"), 1))
+        arrays = arrays | {"residuals.middle": one, "residuals.factor": one}
     return _with_network(description, _network(description) | {"temperature": 1.0}), arrays
 
 

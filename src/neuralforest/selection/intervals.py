@@ -21,6 +21,8 @@ _LARGEST_EXCESS = 0.75  # of the squared errors, that is corrected for
 _SMALLEST_SCALE = 0.1  # of the root of the scale, relative to its mean
 _LEVEL = 0.9  # of the intervals that are compared
 _SIGNIFICANT = 2.0  # standard errors by which a scale must make intervals better
+_ROWS_OF_BIN = 200  # of rows that are sorted by their scale
+_MOST_BINS = 12
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,12 +35,16 @@ class Residuals:
     prior of 0, errors are divided by the disagreement of a row's own trees plus the floor.
 
     With a scale, a model of the root of absolute errors, the unit is its square, and the floor is the smallest root.
+    What is learned from noise varies less than the noise, so that the unit is also multiplied by a factor that makes
+    the coverage of rows of any scale the same. It is linear between the middles of bins.
     """
 
     relative: NDArray[np.float64]  # (rows, outputs), each column sorted
     floor: NDArray[np.float64]  # (outputs,): the disagreement of all rows together
     prior: float = _PRIOR  # the number of trees that the floor counts for in the disagreement of a row
     scale: ForestNetwork | None = None  # hard: predicts roots of absolute errors, (rows, outputs)
+    middle: NDArray[np.float64] | None = None  # (outputs, bins), with a scale: increasing
+    factor: NDArray[np.float64] | None = None  # (outputs, bins), with a scale
 
     @classmethod
     def measure(cls, network: ForestNetwork, data: TrainingData, predictions: OutOfSamplePredictions) -> "Residuals":
@@ -78,13 +84,14 @@ class Residuals:
         Also their units. Otherwise both stay as they are.
         """
         floor = _SMALLEST_SCALE * np.sqrt(np.abs(errors)).mean(axis=0)
-        unit = np.maximum(roots, floor) ** 2
-        gain = _interval_scores(errors, units) - _interval_scores(errors, unit)
+        gain = _interval_scores(errors, units) - _interval_scores(errors, _cross_fitted_unit(roots, floor, errors))
         part = weight / weight.sum()
         mean = (part * gain).sum()
         if mean <= _SIGNIFICANT * np.sqrt((part**2 * (gain - mean) ** 2).sum()):
             return self, units
-        return Residuals(_thinned(np.sort(errors / unit, axis=0)), floor, self.prior, scale), unit
+        bins = _bins(roots, floor, errors)
+        unit = _scaled_unit(roots, floor, *bins)
+        return Residuals(_thinned(np.sort(errors / unit, axis=0)), floor, self.prior, scale, *bins), unit
 
     def quantiles(
         self, network: ForestNetwork, X: NDArray[np.floating], prediction: NDArray[np.float64], quantiles: ArrayLike
@@ -92,11 +99,50 @@ class Residuals:
         """Return quantiles of the target, (rows, outputs, quantiles)."""
         levels = _levels(quantiles)
         steps = _conformal(self.relative, levels)
-        if self.scale is None:
+        if self.scale is None or self.middle is None or self.factor is None:
             unit = _unit(*_deviations(network, X), self.floor, self.prior)
         else:
-            unit = np.maximum(self.scale.prediction(X), self.floor) ** 2
+            unit = _scaled_unit(self.scale.prediction(X), self.floor, self.middle, self.factor)
         return prediction[:, :, None] + unit[:, :, None] * steps.T[None]
+
+
+def _bins(
+    roots: NDArray[np.float64], floor: NDArray[np.float64], errors: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the middles of bins of rows of similar units, and how many units the 90% of smaller errors there have."""
+    unit = np.maximum(roots, floor) ** 2
+    n_bins = int(np.clip(len(unit) // _ROWS_OF_BIN, 1, _MOST_BINS))
+    middle, factor = np.empty((2, unit.shape[1], n_bins))
+    for output, (own, error) in enumerate(zip(unit.T, np.abs(errors).T, strict=True)):
+        for number, rows in enumerate(np.array_split(np.argsort(own, kind="stable"), n_bins)):
+            middle[output, number] = np.median(own[rows])
+            factor[output, number] = np.quantile(error[rows] / own[rows], _LEVEL)
+    factor /= np.maximum(factor.mean(axis=1, keepdims=True), np.finfo(np.float64).tiny)
+    return middle, np.maximum(factor, _SMALLEST_SCALE)  # where most errors are 0
+
+
+def _cross_fitted_unit(
+    roots: NDArray[np.float64], floor: NDArray[np.float64], errors: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return the unit of each row, with factors from the other half of the rows."""
+    unit = np.empty_like(roots)
+    for own in (slice(0, None, 2), slice(1, None, 2)):
+        other = slice(1 - own.start, None, 2)
+        unit[own] = _scaled_unit(roots[own], floor, *_bins(roots[other], floor, errors[other]))
+    return unit
+
+
+def _scaled_unit(
+    roots: NDArray[np.float64],
+    floor: NDArray[np.float64],
+    middle: NDArray[np.float64],
+    factor: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Return the unit of each row from the predicted root of its absolute error, (rows, outputs)."""
+    unit: NDArray[np.float64] = np.maximum(roots, floor) ** 2
+    for output, own in enumerate(unit.T):
+        unit[:, output] = own * np.interp(own, middle[output], factor[output])
+    return unit
 
 
 def _conformal(relative: NDArray[np.float64], levels: NDArray[np.float64]) -> NDArray[np.float64]:
