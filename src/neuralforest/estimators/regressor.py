@@ -57,8 +57,8 @@ class NeuralForestRegressor(RegressorMixin, NeuralForest):
         The quantiles are conformal: errors on the validation (or out-of-bag) rows of `fit`, divided by the expected
         size of the error of each of these rows, and multiplied by that of the rows of X. A cross-fitted model learns
         this size from the errors if that improves the intervals significantly, so that rows of any size of error are
-        covered alike; otherwise, it is the disagreement of the trees. The coverage is marginal, over all rows together. Extreme quantiles need many rows: 0.05 and 0.95 need at
-        least 19.
+        covered alike; otherwise, it is the disagreement of the trees. The coverage is marginal, over all rows together.
+        Extreme quantiles need many rows: 0.05 and 0.95 need at least 19.
 
         Parameters
         ----------
