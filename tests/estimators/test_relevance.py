@@ -170,7 +170,7 @@ def test_only_standardised_networks_with_full_connectivity_use_relevance(options
 
 
 def test_relevance_lowers_the_error_among_irrelevant_features(monkeypatch):
-    X, y = friedman(600, 45)
+    X, y = friedman(300, 45)
     X_test, y_test = friedman(1000, 45, seed=1)
 
     def error():
