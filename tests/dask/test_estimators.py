@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
-from sklearn.ensemble import GradientBoostingRegressor, RandomForestRegressor
+from sklearn.ensemble import GradientBoostingRegressor, RandomForestClassifier, RandomForestRegressor
 
 import neuralforest as nf
 from dask_models import assert_same_bits, blocks, make_rows
@@ -98,7 +98,8 @@ def test_a_classifier_with_a_rare_class_and_empty_partitions(threads):
     labels = np.where(np.arange(1000) == 940, "rare", np.where(y > 0, "high", "low"))
     frame = dd.from_pandas(pd.DataFrame(X).rename(columns=str).assign(y=labels), npartitions=4)
     frame = dd.concat([frame, frame[frame["0"] > 1e9]])
-    model = DaskNeuralForestClassifier(**SETTINGS).fit(frame.drop(columns="y"), frame["y"])
+    forest = RandomForestClassifier(12, max_leaf_nodes=16)
+    model = DaskNeuralForestClassifier(forest=forest, **SETTINGS).fit(frame.drop(columns="y"), frame["y"])
     assert model.classes_.tolist() == ["high", "low", "rare"]
     probabilities = model.predict_proba(frame.drop(columns="y"))
     assert probabilities.columns.tolist() == ["high", "low", "rare"]

@@ -4,7 +4,13 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.ensemble import BaggingRegressor, ExtraTreesRegressor, RandomForestClassifier, RandomForestRegressor
+from sklearn.ensemble import (
+    BaggingRegressor,
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
 from sklearn.tree import DecisionTreeRegressor
 
 from dask_models import assert_same_bits, blocks, make_rows
@@ -68,7 +74,7 @@ def test_training_that_ends_between_two_pauses_is_repeated_up_to_there(threads):
 def test_over_dispersed_predictions_are_calibrated_alike(threads):
     X, _ = make_rows(300)
     y = np.random.default_rng(5).normal(size=300)
-    local, other = fitted_both(X, y)
+    local, other = fitted_both(X, y, max_epochs=4, forest=RandomForestRegressor(12, max_leaf_nodes=20))
     assert local.predict(X).std() < 0.01  # there is no signal
     assert_same_bits(local, other)
 
@@ -85,27 +91,27 @@ def test_weights_and_several_targets(threads):
     "parameters",
     [
         {},
-        {"class_weight": "balanced"},
+        {"class_weight": "balanced", "forest": ExtraTreesClassifier(5, max_leaf_nodes=20, bootstrap=True)},
         {"class_weight": {"a": 2.0, "c": 0.5}, "forest": RandomForestClassifier(4, max_leaf_nodes=32)},
     ],
     ids=str,
 )
 def test_a_classification_has_the_bits_of_a_local_one(threads, parameters):
-    X, y = make_rows(400)
+    X, y = make_rows(240)
     labels = np.array(["a", "b", "c"])[np.digitize(y, [-0.5, 0.9])]
-    assert_same_bits(*fitted_both(X, labels, classifier=True, max_epochs=5, **parameters))
+    assert_same_bits(*fitted_both(X, labels, classifier=True, max_epochs=3, **parameters))
 
 
 @pytest.mark.parametrize("classifier", [False, True])
 def test_a_table_with_categories(threads, classifier):
-    X, y = make_rows(500, 3)
+    X, y = make_rows(300, 3)
     random = np.random.default_rng(1)
     table = pd.DataFrame(X, columns=list("abc"))
-    table["kind"] = random.choice(["u", "v", "w"], 500)
-    table["rare"] = pd.Categorical(random.choice(["x", "y"], 500, p=[0.97, 0.03]))
+    table["kind"] = random.choice(["u", "v", "w"], 300)
+    table["rare"] = pd.Categorical(random.choice(["x", "y"], 300, p=[0.97, 0.03]))
     table.loc[::17, "kind"] = None
     target = pd.Series(y + 2.0 * (table["kind"] == "u"), name="y")
     target = (target > 0.5).astype(int) if classifier else target
-    local, other = fitted_both(table, target, classifier=classifier, max_epochs=4)
+    local, other = fitted_both(table, target, classifier=classifier, max_epochs=3)
     assert_same_bits(local, other)
     np.testing.assert_array_equal(local.predict(table), other.predict(table))
