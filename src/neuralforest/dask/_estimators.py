@@ -248,11 +248,13 @@ class DaskNeuralForestClassifier(ClassifierMixin, DaskNeuralForest):
     --------
     >>> import dask.array as da
     >>> from distributed import Client
+    >>> from sklearn.ensemble import RandomForestClassifier
     >>> from neuralforest.dask import DaskNeuralForestClassifier
     >>> client = Client(processes=False, dashboard_address=":0")
     >>> X = da.random.default_rng(0).normal(size=(2_000, 4), chunks=(500, 4))
     >>> y = (X[:, 0] * X[:, 1] > 0).astype(int)
-    >>> model = DaskNeuralForestClassifier(max_rows_per_tree=500, max_epochs=3, random_state=0).fit(X, y)
+    >>> forest = RandomForestClassifier(10, max_leaf_nodes=32)
+    >>> model = DaskNeuralForestClassifier(forest, max_rows_per_tree=500, max_epochs=3, random_state=0).fit(X, y)
     >>> model.predict_proba(X)
     dask.array<_predicted, shape=(2000, 2), dtype=float64, chunksize=(500, 2), chunktype=numpy.ndarray>
     >>> client.close()
