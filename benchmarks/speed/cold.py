@@ -27,8 +27,10 @@ forest = RandomForestRegressor(5, max_depth=4, random_state=0).fit(X, y)
 started = time.perf_counter()
 network = nf.convert(forest).soften(connectivity=sys.argv[1])
 rows = training.SubnetworkRows.shared(np.arange(200), np.ones(200), network.n_subnetworks)
-trained = training.train(network, training.TrainingData(X, y[:, None], rows, rows), training.Settings(max_epochs=2))
-trained.network.predict(X)
+loss = training.resolve_loss("auto", None, network.ensemble)
+data = training.TrainingData(X, y[:, None], rows, rows)
+trained = training.train(network, data, training.Settings(max_epochs=2), loss)
+network.with_parameters(trained.parameters, network.hard).predict(X)
 print(json.dumps([imported, len(compiled.buffer), time.perf_counter() - started]))
 """
 
