@@ -8,7 +8,6 @@ runs are kept in `benchmarks/results/categories.csv`, and the table is written t
 """
 
 import argparse
-import csv
 import time
 import warnings
 from typing import Any
@@ -19,7 +18,7 @@ from sklearn.metrics import log_loss
 
 import neuralforest as nf
 from benchmarks.accuracy.runs import MAX_ROWS
-from benchmarks.common import RESULTS, append_rows, markdown_row, markdown_table, rmse
+from benchmarks.common import RESULTS, append_rows, markdown_row, markdown_table, read_rows, rmse
 from benchmarks.data import Dataset, encode, load, split, subsample
 
 REAL = ("adult", "german_credit", "ames_housing", "insurance", "abalone", "bike_hour")
@@ -85,23 +84,16 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1)
     arguments = parser.parse_args()
     path = RESULTS / "categories.csv"
-    done = {(row["data"], int(row["split"]), row["model"]) for row in _rows(path)}
+    done = {(row["data"], int(row["split"]), row["model"]) for row in read_rows(path)}
     for number in arguments.splits:
         for dataset in datasets():
             for name in MODELS:
                 if (dataset.name, number, name) not in done:
                     error, seconds = measure(dataset, number, name, arguments.threads)
                     append_rows(path, _HEADER, [(dataset.name, number, name, error, round(seconds, 2))])
-    text = table(pd.DataFrame(_rows(path)))
+    text = table(pd.DataFrame(read_rows(path)))
     (RESULTS / "categories.md").write_text(text)
     print(text)
-
-
-def _rows(path: Any) -> list[dict[str, str]]:
-    if not path.exists():
-        return []
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file))
 
 
 def table(runs: pd.DataFrame) -> str:

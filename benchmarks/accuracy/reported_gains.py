@@ -9,7 +9,6 @@ written to `reported_gains.md`.
 """
 
 import argparse
-import csv
 import warnings
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,7 +19,7 @@ from numpy.typing import NDArray
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
 import neuralforest as nf
-from benchmarks.common import RESULTS, append_rows, markdown_row, markdown_table, versions
+from benchmarks.common import RESULTS, append_rows, markdown_row, markdown_table, read_rows, versions
 from benchmarks.data import Dataset, encode, load, names
 
 SOURCES = ("default", "forest of 64 leaves")
@@ -109,7 +108,7 @@ def main() -> None:
     parser.add_argument("--results", type=Path, default=RESULTS / "reported_gains.csv")
     parser.add_argument("--report", action="store_true", help="run nothing, write the table of the finished runs")
     options = parser.parse_args()
-    done = {(row["data"], row["source"], int(row["split"])) for row in _rows(options.results)}
+    done = {(row["data"], row["source"], int(row["split"])) for row in read_rows(options.results)}
     for source, number in [(source, number) for source in options.sources for number in options.splits]:
         for name in [] if options.report else options.sets:
             if (name, source, number) not in done:
@@ -117,13 +116,6 @@ def main() -> None:
     text = report(pd.read_csv(options.results))
     options.results.with_suffix(".md").write_text(text)
     print(text)
-
-
-def _rows(path: Path) -> list[dict[str, str]]:
-    if not path.exists():
-        return []
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file))
 
 
 if __name__ == "__main__":

@@ -17,10 +17,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 import sklearn.ensemble as ensembles
-from sklearn.metrics import log_loss
 
 import neuralforest as nf
-from benchmarks.common import RESULTS, append_rows, markdown_row, markdown_table, rmse, versions
+from benchmarks.common import RESULTS, append_rows, error_of, markdown_row, markdown_table, versions
 from benchmarks.data import Dataset, encode, load, names, split, subsample
 
 
@@ -102,19 +101,13 @@ def measure(name: str, dataset: Dataset, number: int) -> Measured:
             started = time.process_time()
             each.fit(X[train], y[train])
             seconds.append(round(time.process_time() - started, 3))
-            errors.append(_error(each, X[test], y[test], np.unique(y) if classify else None))
+            errors.append(error_of(each, X[test], y[test], np.unique(y) if classify else None))
     squares = [error if classify else error**2 for error in errors]
     return Measured(
         name, dataset.name, dataset.task, len(y), number, errors[0], errors[2],
         model.stacking_weights_.get("source", np.nan), float(1 - model.validation_loss_ / model.forest_loss_),
         1 - squares[2] / squares[0], *seconds,
     )  # fmt: skip
-
-
-def _error(model: Any, X: np.ndarray, y: np.ndarray, labels: np.ndarray | None) -> float:
-    if labels is None:
-        return rmse(model.predict(X), y)
-    return float(log_loss(y, np.clip(model.predict_proba(X), 1e-15, None), labels=labels))
 
 
 def report(runs: pd.DataFrame) -> str:

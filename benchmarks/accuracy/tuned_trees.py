@@ -8,21 +8,19 @@ rows. All sets of the data folder, at most 6,000 rows of each. Finished runs are
 """
 
 import argparse
-import csv
 import time
 import warnings
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
-from sklearn.metrics import log_loss
 
 import neuralforest as nf
 from benchmarks.accuracy.runs import MAX_ROWS
-from benchmarks.common import RESULTS, append_rows, markdown_row, markdown_table, rmse, versions
+from benchmarks.common import RESULTS, append_rows, error_of, markdown_row, markdown_table, read_rows, versions
 from benchmarks.data import Dataset, encode, load, names, split, subsample
 
 MODELS = ("leaves", "splits")
@@ -60,18 +58,12 @@ def measure(dataset: Dataset, number: int, tune: str, threads: int) -> Measured:
             started = time.process_time()
             each.fit(X[train], y[train])
             seconds.append(round(time.process_time() - started, 3))
-            errors.append(_error(each, X[test], y[test], np.unique(y) if classify else None))
+            errors.append(error_of(each, X[test], y[test], np.unique(y) if classify else None))
     ratio = model.validation_loss_ / model.forest_loss_
     gain = 1 - (ratio if classify else np.sqrt(ratio))
     return Measured(
         dataset.name, dataset.task, len(y), number, tune, errors[0], errors[1], float(gain), seconds[0], seconds[1]
     )
-
-
-def _error(model: Any, X: np.ndarray, y: np.ndarray, labels: np.ndarray | None) -> float:
-    if labels is None:
-        return rmse(model.predict(X), y)
-    return float(log_loss(y, np.clip(model.predict_proba(X), 1e-15, None), labels=labels))
 
 
 def main() -> None:
@@ -84,7 +76,7 @@ def main() -> None:
     parser.add_argument("--results", type=Path, default=RESULTS / "tuned_trees.csv")
     parser.add_argument("--report", action="store_true", help="run nothing, write the table of the finished runs")
     options = parser.parse_args()
-    done = {(row["data"], int(row["split"]), row["tune"]) for row in _rows(options.results)}
+    done = {(row["data"], int(row["split"]), row["tune"]) for row in read_rows(options.results)}
     warm = True
     for tune, number in [(tune, number) for tune in options.tune for number in options.splits]:
         for name in [] if options.report else options.sets:
@@ -97,13 +89,6 @@ def main() -> None:
     text = report(pd.read_csv(options.results))
     options.results.with_suffix(".md").write_text(text)
     print(text)
-
-
-def _rows(path: Path) -> list[dict[str, str]]:
-    if not path.exists():
-        return []
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file))
 
 
 def report(runs: pd.DataFrame) -> str:

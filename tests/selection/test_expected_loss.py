@@ -89,7 +89,7 @@ def test_nothing_is_corrected_without_excess_variance():
 
 
 def test_a_loss_stays_positive():
-    """Excess variance that is larger than all of the error says nothing about its sign."""
+    """Excess variance that is larger than all of the error does not determine its sign."""
     y, weight = np.zeros((10, 1)), np.ones(10)
     error, excess = np.full((10, 1), 0.1), np.full((10, 1), 1.0)
     value = expected_loss(RESIDUAL_LOSSES["squared_error"], "identity", error, y, weight, excess)

@@ -1,4 +1,4 @@
-"""The trees of a model, for exports to libraries that know nothing but trees."""
+"""The trees of a model, for exports to libraries of trees only."""
 
 from dataclasses import replace
 from typing import Any
