@@ -9,7 +9,7 @@ from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 from sklearn.metrics import log_loss
 
 import neuralforest as nf
-from neuralforest.exceptions import InvalidParameterError
+from neuralforest.exceptions import InvalidParameterError, UnsupportedModelError
 from neuralforest.selection import temperature
 from small_models import small
 
@@ -193,6 +193,26 @@ def test_temperatures_that_are_none_are_refused(value):
     network = nf.convert(RandomForestClassifier(2, random_state=0).fit(X, y))
     with pytest.raises(InvalidParameterError, match=f"temperature must be positive and finite, got {value}"):
         network.with_temperature(value)
+
+
+@pytest.mark.parametrize("value", [1e-300, 1e-9, 1e300])
+def test_extreme_temperatures_give_probabilities(value, model):
+    X, _ = shells(50, seed=3)
+    p = model.network_.with_temperature(1.0).predict_proba(X)
+    extreme = model.network_.with_temperature(value).predict_proba(X)
+    expected = np.eye(3)[p.argmax(axis=1)] if value < 1 else np.full((50, 3), 1 / 3)
+    assert_allclose(extreme, expected, atol=1e-3)
+    assert_allclose(extreme.sum(axis=1), 1)
+
+
+def test_trees_with_a_temperature_are_not_exported_as_trees():
+    from neuralforest.export.sklearn import to_sklearn
+
+    X, y = shells(60)
+    network = nf.convert(RandomForestClassifier(2, random_state=0).fit(X, y))
+    assert to_sklearn(network).predict_proba(X).shape == (60, 3)
+    with pytest.raises(UnsupportedModelError, match="this one has a temperature"):
+        to_sklearn(network.with_temperature(0.5))
 
 
 def test_regressors_have_no_temperature():

@@ -144,7 +144,7 @@ def _calibration(
     predictions: OutOfSamplePredictions,
 ) -> temperature.Calibration:
     """Return the temperature of the probabilities of a classifier; trees stay what they are."""
-    if not shared.estimator.standardize or whole.loss.name != "log_loss" or network.hard.all():
+    if not shared.estimator._has_temperature or whole.loss.name != "log_loss" or network.hard.all():
         return temperature.NONE
     if len(outputs) == 1:  # all trees share their rows
         return temperature.of_shared_rows(predictions, whole.data.y, network.link)

@@ -148,6 +148,10 @@ class FitSteps(Parameters):
             network=best.network, predictions=best.predictions, validation_loss=best.loss, forest_loss=best.forest_loss
         )
 
+    @property
+    def _has_temperature(self) -> bool:
+        return bool(self.standardize and self.max_epochs != 0)  # not with the paper's settings, nor without training
+
     def _resolved_loss(self, network: ForestNetwork) -> Loss:
         return resolve_loss(self.loss, self.loss_parameter, network.ensemble)
 
@@ -314,7 +318,7 @@ class FitSteps(Parameters):
     def _keep(self, trained: Selected, alone: OutOfSamplePredictions, data: TrainingData, started: float) -> Self:
         """Calibrate probabilities, and set what a fit leaves behind; `alone` are predictions of the network only."""
         loss = self._resolved_loss(trained.network)
-        if self.standardize and self.max_epochs != 0:
+        if self._has_temperature:
             trained = with_calibrated_probabilities(trained, alone, data, loss)
         self.network_ = trained.network
         self.history_ = trained.history

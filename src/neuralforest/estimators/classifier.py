@@ -105,7 +105,10 @@ class NeuralForestClassifier(ClassifierMixin, NeuralForest):
 
     @available_if(_has_scores)  # type: ignore[untyped-decorator]
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Return the scores of a boosted source: log-odds (rows,), or one score a class, (rows, classes)."""
+        """Return the scores of a boosted source: log-odds (rows,), or one score a class, (rows, classes).
+
+        Probabilities are those of the scores divided by the temperature, `network_.temperature`.
+        """
         network, X = self._network_and_rows(X)
         scores = network.stacked_output(X, self.n_jobs)
         return scores[:, 0] if scores.shape[1] == 1 else scores

@@ -14,8 +14,9 @@ def trees_of(model: Any) -> TreeEnsemble:
     """Return the trees of a fitted estimator or of a ForestNetwork; refuse a model that is more than its trees."""
     view = View.of(model)
     network = view.network
-    if network.base_models or not network.hard.all():
+    if network.base_models or not network.hard.all() or network.temperature != 1.0:
         what = "is stacked with base models" if network.base_models else "has soft subnetworks"
+        what = what if network.base_models or not network.hard.all() else "has a temperature"
         raise UnsupportedModelError(
             f"trees can be exported of a model that is trees, and this one {what}: fit with tune='leaves' or "
             "tune='splits', or export it to ONNX or torch"

@@ -147,7 +147,8 @@ class ForestModule(nn.Module):
         if self.temperature == 1.0:
             return probability
         # a floor, because the gradient of a power is infinite at 0
-        powers = probability.clamp(torch.finfo(probability.dtype).tiny) ** (1.0 / self.temperature)
+        probability = probability.clamp(torch.finfo(probability.dtype).tiny)
+        powers = (probability / probability.detach().amax(dim=1, keepdim=True)) ** (1.0 / self.temperature)
         return powers / powers.sum(dim=1, keepdim=True)
 
     def _probability(self, out: Tensor) -> Tensor:

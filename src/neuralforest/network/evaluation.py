@@ -88,7 +88,9 @@ def check_temperature(temperature: float, classifies: bool) -> None:
 def probabilities(link: str, out: NDArray[np.float64], temperature: float = 1.0) -> NDArray[np.float64]:
     """Return raw predictions of a classifier as probabilities of the classes, (rows, classes)."""
     if temperature != 1.0:
-        powers: NDArray[np.float64] = probabilities(link, out) ** (1.0 / temperature)
+        p = probabilities(link, out)
+        with np.errstate(under="ignore"):  # relative to the largest, of which any power is 1
+            powers: NDArray[np.float64] = (p / p.max(axis=1, keepdims=True)) ** (1.0 / temperature)
         return powers / powers.sum(axis=1, keepdims=True)
     if link == "identity":
         return out

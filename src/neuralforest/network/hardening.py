@@ -22,7 +22,8 @@ def hardened(network: "ForestNetwork") -> TreeEnsemble:
 
     The weights between splits and leaves (layer 2) become those of trees again, and every unit a step, so that the
     trees predict what the network does only where its units are close to -1 or 1, and layer 2 is as the trees gave it.
-    Subnetworks that are evaluated as trees stay as they are. Needs sparse connectivity.
+    Subnetworks that are evaluated as trees stay as they are. The temperature of a classifier is left out, because trees
+    have none. Needs sparse connectivity.
 
     Examples
     --------
