@@ -3,7 +3,8 @@
     python -m benchmarks.accuracy.sources [--splits 0 1 2] [--sources lightgbm bart] [--sets concrete] [--report]
 
 Source and estimator are fitted on the same training rows, all of them, with their defaults. All sets of the data
-folder, at most `--rows` rows of each. Finished runs are kept in `benchmarks/results/sources.csv`; the table is written
+folder: three quarters of the rows, at most `--rows`, are for training, and the others, at most `--test-rows`, for
+testing. Finished runs are kept in `benchmarks/results/sources.csv`; the table is written
 to `sources.md` and the picture to `sources.png`. Times are those of processors, with one thread.
 """
 
@@ -17,10 +18,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 import sklearn.ensemble as ensembles
+from numpy.typing import NDArray
 
 import neuralforest as nf
 from benchmarks.common import RESULTS, append_rows, error_of, markdown_row, markdown_table, versions
-from benchmarks.data import Dataset, encode, load, names, split, subsample
+from benchmarks.data import Dataset, encode, load, names, split
 
 
 class Measured(NamedTuple):
@@ -29,7 +31,8 @@ class Measured(NamedTuple):
     source: str
     data: str
     task: str
-    rows: int
+    rows: int  # for training
+    test_rows: int
     split: int
     source_error: float  # RMSE or log loss on test rows
     error: float
@@ -81,10 +84,16 @@ TARGETS = {  # regression, classification, worst set
 }  # fmt: skip
 
 
-def measure(name: str, dataset: Dataset, number: int) -> Measured:
+def rows_of(n: int, number: int, most: int, most_test: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the rows for training and for testing: those of the split, or fewer for training and more for testing."""
+    order = np.concatenate(split(n, number))
+    n_train = min(n // 2 + n // 4, most)
+    return order[:n_train], order[n_train : n_train + most_test]
+
+
+def measure(name: str, dataset: Dataset, number: int, most: int = 300, most_test: int = 100) -> Measured:
     """Fit the source and the estimator around it on the same rows, and test both."""
-    rows = split(len(dataset.y), number)
-    train, test = np.concatenate([rows.train, rows.validation]), rows.test
+    train, test = rows_of(len(dataset.y), number, most, most_test)
     classify, X = dataset.task == "classification", encode(dataset.X)
     y = np.unique(dataset.y, return_inverse=True)[1] if classify else dataset.y.astype(np.float64)
     kind = "Classifier" if classify else "Regressor"
@@ -104,7 +113,7 @@ def measure(name: str, dataset: Dataset, number: int) -> Measured:
             errors.append(error_of(each, X[test], y[test], np.unique(y) if classify else None))
     squares = [error if classify else error**2 for error in errors]
     return Measured(
-        name, dataset.name, dataset.task, len(y), number, errors[0], errors[2],
+        name, dataset.name, dataset.task, len(train), len(test), number, errors[0], errors[2],
         model.stacking_weights_.get("source", np.nan), float(1 - model.validation_loss_ / model.forest_loss_),
         1 - squares[2] / squares[0], *seconds,
     )  # fmt: skip
@@ -178,21 +187,22 @@ def main() -> None:
     parser.add_argument("--splits", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--sets", nargs="+", choices=every, default=every)
     parser.add_argument("--sources", nargs="+", choices=SOURCES, default=list(SOURCES))
-    parser.add_argument("--rows", type=int, default=1_500, help="at most, of a set, training and test rows together")
+    parser.add_argument("--rows", type=int, default=1_125, help="for training, at most")
+    parser.add_argument("--test-rows", type=int, default=8_000, help="at most")
     parser.add_argument("--results", type=Path, default=RESULTS / "sources.csv")
     parser.add_argument("--report", action="store_true", help="run nothing, write the table of the finished runs")
     options = parser.parse_args()
-    done = set()
+    done, limits = set(), (options.rows, options.test_rows)
     if options.results.exists():
         done = set(pd.read_csv(options.results)[["source", "data", "split"]].itertuples(index=False, name=None))
     for number, source in [(number, source) for number in options.splits for source in options.sources]:
         for name in [] if options.report else options.sets:
-            dataset = subsample(load(name), options.rows)
+            dataset = load(name)
             if (source, name, number) in done or (source == "bart" and dataset.task == "classification"):
                 continue
             if not done:  # kernels are compiled, or loaded, outside of the measurement
-                measure(source, subsample(load("concrete"), 300), 0)
-            append_rows(options.results, Measured._fields, [measure(source, dataset, number)])
+                measure(source, load("concrete"), 0)
+            append_rows(options.results, Measured._fields, [measure(source, dataset, number, *limits)])
             done.add((source, name, number))
     runs = pd.read_csv(options.results)
     runs["source"] = pd.Categorical(runs.source, list(SOURCES))

@@ -119,13 +119,30 @@ class FitSteps(Parameters):
         seed: int,
         source: sources.Source | None,
     ) -> Selected:
-        """Stack the given model, or base models, with the network, by weights fitted on out-of-sample predictions."""
+        """Stack the given model, if there is one, and base models with the network, by out-of-sample predictions."""
         loss = self._resolved_loss(trained.network)
-        if source is not None:
-            self._source_model, self._source_predictions = source.model, source.predictions
-            return stacked_with_source(trained, source.network, source.predictions, data, loss, self.stacking is None)
-        alone = self.forest is not None or self.stacking is None or self.max_epochs == 0 or trained.interrupted
-        if alone or loss.name not in ("squared_error", "log_loss"):
+        if source is None:
+            return trained if self.forest is not None else self._stack_base_models(trained, data, table, split, seed)
+        self._source_model, self._source_predictions = source.model, source.predictions
+        trained = stacked_with_source(
+            trained, source.network, source.predictions, data, loss, either=self.stacking is None
+        )
+        return self._stack_base_models(trained, data, table, split, seed, source.predictions)
+
+    def _stack_base_models(
+        self,
+        trained: Selected,
+        data: TrainingData,
+        table: FitRows,
+        split: Split,
+        seed: int,
+        of_source: OutOfSamplePredictions | None = None,
+    ) -> Selected:
+        """Add base models to a network, or to its stack with the given model, as far as they lower the loss."""
+        loss = self._resolved_loss(trained.network)
+        if self.stacking is None or self.max_epochs == 0 or trained.interrupted:
+            return trained
+        if loss.name not in ("squared_error", "log_loss") or trained.network.link != "identity":
             return trained
         training = split.fit[table.weight[split.fit] > 0]
         rows = data, table.target, table.weight, training, split.validation, table.n_weighted_rows
@@ -134,7 +151,9 @@ class FitSteps(Parameters):
         task = Task(self._classifier, *rows, seed, self.n_jobs, n_categories)
         try:
             models = candidates(task, trained.predictions, screening.used_features(trained.network.ensemble))
-            best = stacking.stack(trained.network, models, trained.predictions, data, loss, FALLBACK, task.row_weight)
+            best = stacking.stack(
+                trained.network, models, trained.predictions, data, loss, FALLBACK, task.row_weight, of_source
+            )
         except KeyboardInterrupt:
             warnings.warn(
                 "the fit was interrupted while base models were fitted; the network is kept without them",

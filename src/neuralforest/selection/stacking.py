@@ -46,7 +46,6 @@ class Stack(NamedTuple):
     predictions: OutOfSamplePredictions
     loss: float
     forest_loss: float  # on the same rows
-    of_base_models: OutOfSamplePredictions  # of all of them, averaged by their weights
 
 
 Fallback = Callable[[NDArray[np.floating], NDArray[np.float64], NDArray[np.float64] | None], BaseModel]
@@ -61,20 +60,24 @@ def stack(
     loss: Loss,
     fallback: tuple[str, Fallback],  # name and fit of the model that replaces over-dispersed predictions
     row_weight: NDArray[np.float64] | None = None,  # (rows,); None where all rows count equally
+    of_source: OutOfSamplePredictions | None = None,  # of a given model that is in the stack already
 ) -> Stack | None:
-    """Add the candidate that lowers the loss most, as long as one does; return None where none does."""
-    training_rows, of_trees = data.training_rows[0], validation_predictions(all_hard(network), data)
+    """Add the candidate that lowers the loss most, as long as one does; return None where none does.
+
+    The stack must be better than the source or, without one, than the trees.
+    """
+    training_rows = data.training_rows[0]
+    of_trees = validation_predictions(all_hard(network), data) if of_source is None else of_source
     training = data.X[training_rows], data.y[training_rows], None if row_weight is None else row_weight[training_rows]
     mean = own.with_prediction(np.tile(winsorized_mean(*training[1:]), (len(own.row), 1)))
     unit = _unit(network)
     left = [each for each in candidates if best_weight(mean, each.predictions, data.y, _SIGNIFICANT_ALONE, unit)]
-    chosen: list[StackedModel] = []
-    predictions, of_base_models = own, None
-    if (wanted := _fallback_weight(network, own, data, loss)) >= _SMALLEST:
+    chosen, predictions = list(network.base_models), own
+    if not chosen and (wanted := _fallback_weight(network, own, data, loss)) >= _SMALLEST:
         model = fallback[1](*training)
         of_fallback = own.with_prediction(model.prediction(data.X[own.row]))
         if weight := _affordable_weight(network, wanted, own, of_fallback, of_trees, data, loss):
-            predictions, of_base_models = blended(own, of_fallback, weight), of_fallback
+            predictions = blended(own, of_fallback, weight)
             chosen = [StackedModel(fallback[0], model, weight, is_fallback=True)]
     while offers := _offers(network, predictions, left, data, loss):
         _, place, weight = min(offers)
@@ -82,18 +85,14 @@ def stack(
         predictions = blended(predictions, best.predictions, weight)
         chosen = [replace(other, weight=(1 - weight) * other.weight) for other in chosen]
         chosen.append(StackedModel(best.name, best.model if best.refit is None else best.refit(), weight))
-        total = sum(other.weight for other in chosen)
-        of_base_models = (
-            best.predictions if of_base_models is None else blended(of_base_models, best.predictions, weight / total)
-        )
-    if of_base_models is None:
+    if len(chosen) == len(network.base_models):
         return None
     forest_loss, after = (
         whole_loss(network, each.restrict(predictions.row), data, loss).corrected for each in (of_trees, predictions)
     )
     if after > forest_loss or not is_better(network, predictions, of_trees, data, loss):
         return None
-    return Stack(network.with_base_models(tuple(chosen)), predictions, after, forest_loss, of_base_models)
+    return Stack(network.with_base_models(tuple(chosen)), predictions, after, forest_loss)
 
 
 def _fallback_weight(network: ForestNetwork, own: OutOfSamplePredictions, data: TrainingData, loss: Loss) -> float:
