@@ -57,6 +57,19 @@ def large_forest(classifier=False, n_rows=500):
         return small(classifier, source, stacking="auto", connectivity="auto").fit(X, y), clone(source), X, y
 
 
+def stacked(network, name, of_source, X):
+    """Return the weighted mean of a network, the source's own predictions and other base models, with temperature."""
+    alone = network.with_base_models().with_temperature(1.0)
+    mean = network.network_weight * getattr(alone, name)(X)
+    for each in network.base_models:
+        part = of_source if each.name == "source" else each.model.prediction(network.check_X(X)).reshape(mean.shape)
+        mean = mean + each.weight * part
+    if name == "predict":
+        return mean
+    powers = mean ** (1 / network.temperature)
+    return powers / powers.sum(axis=1, keepdims=True)
+
+
 @pytest.mark.parametrize("classifier", [False, True])
 def test_large_trees_are_cut_back_and_the_whole_forest_stays(classifier, tmp_path):
     model, source, X, y = large_forest(classifier)
@@ -66,13 +79,7 @@ def test_large_trees_are_cut_back_and_the_whole_forest_stays(classifier, tmp_pat
     name = "predict_proba" if classifier else "predict"
     alone = getattr(source.fit(X, y), name)(X)
     np.testing.assert_allclose(getattr(model.source_, name)(X), alone, rtol=1e-12)
-    weight = model.stacking_weights_["source"]
-    own = getattr(network.with_base_models().with_temperature(1.0), name)(X)
-    both = (1 - weight) * own + weight * alone
-    if classifier:
-        both = both ** (1 / network.temperature)
-        both /= both.sum(axis=1, keepdims=True)
-    np.testing.assert_allclose(getattr(model, name)(X), both, rtol=1e-6)
+    np.testing.assert_allclose(getattr(model, name)(X), stacked(network, name, alone, X), rtol=1e-6)
     assert model.validation_loss_ <= model.forest_loss_
     nf.save(model, tmp_path / "model")
     loaded = nf.load(tmp_path / "model")
@@ -113,9 +120,7 @@ def test_boosting_is_kept_as_it_is_beside_the_default_network(classifier, tmp_pa
     name = "predict_proba" if classifier else "predict"
     alone = getattr(clone(source).fit(X, y), name)(X)
     np.testing.assert_array_equal(getattr(model.source_, name)(X), alone)
-    weight = model.stacking_weights_["source"]
-    own = getattr(model.network_.with_base_models(), name)(X)
-    np.testing.assert_allclose(getattr(model, name)(X), (1 - weight) * own + weight * alone, rtol=1e-6, atol=1e-12)
+    np.testing.assert_allclose(getattr(model, name)(X), stacked(model.network_, name, alone, X), rtol=1e-6, atol=1e-12)
     assert model.network_.soft.training == "independent"
     assert model.validation_loss_ <= model.forest_loss_
     nf.save(model, tmp_path / "model")

@@ -91,9 +91,9 @@ n_iter_no_change : int, optional
     Stop training a network after this many epochs without a better validation loss. Set it to save time.
 stacking : {{"auto", None}}
     "auto" blends the predictions of base models (extra trees, gradient boosting and, for regression, ridge regression)
-    with those of the network of the default forest. The weights are fitted on held-out predictions and are often 0. If
-    there is no detectable signal, a combination forecast is blended in. A given model is blended itself, as "source",
-    unless the network is made of all of it. Nothing is blended if `loss` is not the default, or after an interrupted
+    with those of the network. The weights are fitted on held-out predictions and are often 0. If there is no detectable
+    signal, a combination forecast is blended in. A given model is one of the base models, "source"; where the network
+    is made of all of it, nothing is blended. Nothing is blended if `loss` is not the default, or after an interrupted
     fit. None returns the network alone, or the given model if that is better. Use None for fast prediction, for
     interpretation, and for a stream of new rows, because `partial_fit` does not update base models.
 warm_start : bool

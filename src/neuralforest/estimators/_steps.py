@@ -1,7 +1,6 @@
 """The steps of a fit: from rows to a forest, its network, training, the guard and stacking."""
 
 import time
-import warnings
 from dataclasses import replace
 from typing import Any, Self
 
@@ -9,23 +8,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuralforest._frames import TableEncoder
-from neuralforest.base_models import FALLBACK, Task, candidates
 from neuralforest.estimators import cost, forests, scaling, screening, sources, validation
 from neuralforest.estimators.cross_fitting import CrossFittedForest, CrossValidationSplit, in_folds
 from neuralforest.estimators.modes import connectivity_of, training_of
 from neuralforest.estimators.parameters import Parameters, contrast_pairs, enough_epochs, seeds_of
 from neuralforest.estimators.rows import FitRows
+from neuralforest.estimators.stacked import stacked_model
 from neuralforest.estimators.summary import reporting, summary, write
 from neuralforest.estimators.tuned import check_trainable, fit_tuned
 from neuralforest.estimators.validation import TrainValidationSplit
-from neuralforest.exceptions import ConvergenceWarning, InvalidParameterError
+from neuralforest.exceptions import InvalidParameterError
 from neuralforest.network import ForestNetwork
 from neuralforest.network.subnetworks import partition
 from neuralforest.selection import (
     OutOfSamplePredictions,
     Selected,
-    stacked_with_source,
-    stacking,
     train_guarded,
     with_calibrated_probabilities,
 )
@@ -81,7 +78,7 @@ class FitSteps(Parameters):
         trained, self.contrast_ = self._train_contrasts(network, data, table, split, settings)
         if source is None:
             source = sources.partly_trained(self, given, given_fitted, whole, trained, data, table, split, seeds[0])
-        stacked = self._stack(trained, data, table, split, seeds[3], source)
+        stacked = stacked_model(self, trained, data, table, split, seeds[3], source)
         return self._keep(stacked, trained.predictions, data, started)
 
     @property
@@ -109,63 +106,6 @@ class FitSteps(Parameters):
         elif not fitted:
             forests.grow(self.forest_, table, split.fit, names, self._encoder)
         return split
-
-    def _stack(
-        self,
-        trained: Selected,
-        data: TrainingData,
-        table: FitRows,
-        split: Split,
-        seed: int,
-        source: sources.Source | None,
-    ) -> Selected:
-        """Stack the given model, if there is one, and base models with the network, by out-of-sample predictions."""
-        loss = self._resolved_loss(trained.network)
-        if source is None:
-            return trained if self.forest is not None else self._stack_base_models(trained, data, table, split, seed)
-        self._source_model, self._source_predictions = source.model, source.predictions
-        trained = stacked_with_source(
-            trained, source.network, source.predictions, data, loss, either=self.stacking is None
-        )
-        return self._stack_base_models(trained, data, table, split, seed, source.predictions)
-
-    def _stack_base_models(
-        self,
-        trained: Selected,
-        data: TrainingData,
-        table: FitRows,
-        split: Split,
-        seed: int,
-        of_source: OutOfSamplePredictions | None = None,
-    ) -> Selected:
-        """Add base models to a network, or to its stack with the given model, as far as they lower the loss."""
-        loss = self._resolved_loss(trained.network)
-        if self.stacking is None or self.max_epochs == 0 or trained.interrupted:
-            return trained
-        if loss.name not in ("squared_error", "log_loss") or trained.network.link != "identity":
-            return trained
-        training = split.fit[table.weight[split.fit] > 0]
-        rows = data, table.target, table.weight, training, split.validation, table.n_weighted_rows
-        none = np.zeros(table.X.shape[1], np.int64)
-        n_categories = none if self._encoder is None else self._encoder.n_categories
-        task = Task(self._classifier, *rows, seed, self.n_jobs, n_categories)
-        try:
-            models = candidates(task, trained.predictions, screening.used_features(trained.network.ensemble))
-            best = stacking.stack(
-                trained.network, models, trained.predictions, data, loss, FALLBACK, task.row_weight, of_source
-            )
-        except KeyboardInterrupt:
-            warnings.warn(
-                "the fit was interrupted while base models were fitted; the network is kept without them",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
-            return trained._replace(interrupted=True)
-        if best is None:
-            return trained
-        return trained._replace(
-            network=best.network, predictions=best.predictions, validation_loss=best.loss, forest_loss=best.forest_loss
-        )
 
     @property
     def _has_temperature(self) -> bool:
@@ -197,7 +137,7 @@ class FitSteps(Parameters):
         with reporting(self.callback, self.verbose, settings.max_epochs) as callback:
             checkpoint = self._checkpoint(f".{before.n_epochs}")
             trained = self._train(data, settings, callback=callback, checkpoint=checkpoint)
-        stacked = self._stack(trained, data, table, split, seeds[3], source)
+        stacked = stacked_model(self, trained, data, table, split, seeds[3], source)
         stacked = stacked._replace(history=before.followed_by(trained.history))
         return self._keep(stacked, trained.predictions, data, started)
 
