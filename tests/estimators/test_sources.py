@@ -19,6 +19,8 @@ import neuralforest as nf
 from neuralforest.estimators.cross_fitting import in_folds
 from neuralforest.exceptions import CostWarning, InvalidParameterError, ValidationWarning
 from neuralforest.network.cutting import cut_back, first_trees
+from neuralforest.selection import OutOfSamplePredictions
+from neuralforest.selection.learning_curve import as_of_all_rows
 from small_models import boosted, classification, regression, small
 
 
@@ -132,12 +134,17 @@ def test_the_loss_of_boosting_is_that_of_rows_that_it_has_not_seen():
     model = small(source=boosted(random_state=0), stacking="auto").fit(X, y)
     weight = np.ones(300)
     split = in_folds(nf.estimators.rows.FitRows(X, y, weight, None, 300), False, model._split_seed)
-    errors = []
-    for fold in split.folds:
-        rows = np.setdiff1d(np.arange(300), fold)
-        errors.append((boosted(random_state=0).fit(X[rows], y[rows]).predict(X[fold]) - y[fold]) ** 2)
+    lacking_one, lacking_two = np.zeros((300, 1)), np.zeros((300, 1))
+    for number, fold in enumerate(split.folds):
+        for prediction, others in ((lacking_one, []), (lacking_two, split.folds[(number + 1) % 5])):
+            rows = np.setdiff1d(np.arange(300), np.concatenate([fold, others]).astype(int))
+            prediction[fold, 0] = boosted(random_state=0).fit(X[rows], y[rows]).predict(X[fold])
+    of_folds = OutOfSamplePredictions(np.arange(300), lacking_one, weight, np.zeros((300, 1)))
+    excess = as_of_all_rows(of_folds, lacking_two, y[:, None], 5).excess_variance.mean()
+    assert excess > 0
     scale = model.network_.soft.output_scale[0]
-    np.testing.assert_allclose(model.forest_loss_ * scale**2, np.concatenate(errors).mean(), rtol=1e-6)
+    error = np.mean((lacking_one[:, 0] - y) ** 2)
+    np.testing.assert_allclose(model.forest_loss_ * scale**2, error - excess, rtol=1e-6)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

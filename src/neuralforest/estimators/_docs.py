@@ -128,7 +128,8 @@ contrast_ : pair of floats
 forest_loss_, validation_loss_ : float
     Loss of the forest and of the model on the validation rows{units}, as of the last `fit`; the second is never larger.
     Both estimate the loss on new rows. Because few trees predict an out-of-bag row, the loss that their excess variance
-    adds is subtracted; and a row only evaluates networks whose epoch was selected on other rows.{tuned_units}
+    adds is subtracted, and so is what copies for folds lose by fewer rows; and a row only evaluates networks whose
+    epoch was selected on other rows.{tuned_units}
 stacking_weights_ : dict
     Weights of the network and of the base models, such as ``{{"network": 0.52, "gradient_boosting": 0.48}}``.
 feature_importances_ : array (features,)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import is_classifier
 from sklearn.utils import Tags
 
 from neuralforest._frames import TableEncoder
@@ -56,16 +57,32 @@ def fold_models(
     split: CrossValidationSplit,
     names: NDArray[Any] | None,
     encoder: TableEncoder | None,
+    n_left_out: int = 1,  # folds whose rows a copy lacks: its own, and those after it
 ) -> list[Any]:
     """Fit a copy of the forest for every fold; of trees that are averaged, as many in all folds as it has."""
     models = []
-    for rows in split.folds:
+    label = table.target if is_classifier(forest) else None
+    for fold in range(len(split.folds)):
         model = forests.copy_of(forest)
         if forests.is_averaged(model):
             model.set_params(n_estimators=-(-model.get_params(deep=False)["n_estimators"] // len(split.folds)))
-        forests.grow(model, table, np.setdiff1d(split.fit, rows), names, encoder)
+        forests.grow(model, table, rows_outside(split, fold, n_left_out, label), names, encoder)
         models.append(model)
     return models
+
+
+def rows_outside(
+    split: CrossValidationSplit, fold: int, n_left_out: int, label: NDArray[Any] | None
+) -> NDArray[np.int64]:
+    """Return the rows outside a fold and those after it; of the latter, rows of classes that would be lost are kept."""
+    rows = np.setdiff1d(split.fit, split.folds[fold])
+    others = [split.folds[(fold + i) % len(split.folds)] for i in range(1, n_left_out)]
+    if not others:
+        return rows
+    fewer = np.setdiff1d(rows, np.concatenate(others))
+    if label is None:
+        return fewer
+    return rows[np.isin(rows, fewer) | ~np.isin(label[rows], label[fewer])]
 
 
 class CrossFittedForest(EnsembleForest):

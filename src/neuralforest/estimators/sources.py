@@ -7,6 +7,7 @@ train its trees. In all these cases the whole model stays a base model.
 """
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -31,6 +32,7 @@ from neuralforest.selection import (
     out_of_sample_predictions,
     validation_predictions,
 )
+from neuralforest.selection.learning_curve import as_of_all_rows
 from neuralforest.selection.source import SOURCE
 from neuralforest.training import TrainingData
 from neuralforest.training.evaluation import all_hard
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
     from neuralforest.estimators._steps import FitSteps, Split
 
 _LEAVES = 64  # of a tree that is trained; larger ones are cut back
+_FEWEST_ROWS = 50  # on which copies of a model are compared
 _TREES = 30  # networks; more of them are hardly more accurate in a stack with the whole forest
 
 
@@ -106,17 +109,50 @@ def kept_whole(estimator: "FitSteps", table: FitRows, forest: Any, fitted: bool,
     estimator._check_source(network, table)
     if network.classes is None and network.link != "identity":
         return None
-    X, parts, networks = network.check_X(table.X), [split.validation], [network]
     if isinstance(split, CrossValidationSplit):
-        copies = fold_models(forests.prepare_forest(forest, seed, estimator.n_jobs), table, split, *_columns(estimator))
-        parts, networks = list(split.folds), [converted(estimator, each, table) for each in copies]
+        predictions = _of_folds(estimator, table, forest, split, seed)
+        y = estimator._columns(network, table.target)
+        if network.classes is not None and y.shape[1] == 1:  # log-odds of the second class
+            y = np.column_stack([1.0 - y, y])
+        return Source(model, network, _of_all_rows(estimator, predictions, y, table, forest, split, seed))
+    return Source(model, network, _predictions([network], [split.validation], table))
+
+
+def _of_folds(
+    estimator: "FitSteps", table: FitRows, forest: Any, split: CrossValidationSplit, seed: int, n_left_out: int = 1
+) -> OutOfSamplePredictions:
+    """Return what copies of a model, fitted without a fold or two, predict for the rows of the (first) fold."""
+    forest = forests.prepare_forest(forest, seed, estimator.n_jobs)
+    copies = fold_models(forest, table, split, *_columns(estimator), n_left_out)
+    return _predictions([converted(estimator, each, table) for each in copies], split.folds, table)
+
+
+def _predictions(
+    networks: Sequence[ForestNetwork], parts: Sequence[NDArray[np.int64]], table: FitRows
+) -> OutOfSamplePredictions:
+    """Return what each network predicts for its rows, in the order of the rows."""
     rows = np.concatenate(parts)
-    prediction = np.concatenate([each.prediction(X[part]) for each, part in zip(networks, parts, strict=True)])
+    prediction = np.concatenate(
+        [each.prediction(each.check_X(table.X[part])) for each, part in zip(networks, parts, strict=True)]
+    )
     order = np.argsort(rows, kind="stable")
     rows, prediction = rows[order], prediction[order]
-    return Source(
-        model, network, OutOfSamplePredictions(rows, prediction, table.weight[rows], np.zeros_like(prediction))
-    )
+    return OutOfSamplePredictions(rows, prediction, table.weight[rows], np.zeros_like(prediction))
+
+
+def _of_all_rows(
+    estimator: "FitSteps",
+    predictions: OutOfSamplePredictions,
+    y: NDArray[np.float64],
+    table: FitRows,
+    forest: Any,
+    split: CrossValidationSplit,
+    seed: int,
+) -> OutOfSamplePredictions:
+    """Return predictions of the copies for folds, corrected for the rows that they lack."""
+    few = len(predictions.row) < _FEWEST_ROWS
+    fewer = None if few else _of_folds(estimator, table, forest, split, seed, n_left_out=2).prediction
+    return as_of_all_rows(predictions, fewer, y, len(split.folds))
 
 
 def partly_trained(
@@ -145,8 +181,10 @@ def partly_trained(
         grown = estimator.forest_.forest if isinstance(estimator.forest_, CutForest) else estimator.forest_
         rows = split.training_rows(table, grown, whole.n_trees)[1]
         predictions = out_of_sample_predictions(((ForestNetwork(whole), rows),), data, estimator.n_jobs)
-    if not in_folds:
+    if not isinstance(split, CrossValidationSplit):
         return Source(estimator.forest_.forest, ForestNetwork(whole), predictions)
+    if trained.network.link == "identity":
+        predictions = _of_all_rows(estimator, predictions, data.y, table, forest, split, seed)
     model = _on_all_rows(estimator, table, forest, fitted, split.fit, seed)
     return Source(model, converted(estimator, model, table), predictions)
 
