@@ -119,25 +119,6 @@ def test_no_kernel_reads_or_writes_beyond_an_array():
     )
 
 
-def test_an_environment_variable_switches_the_cache(monkeypatch, tmp_path):
-    monkeypatch.setattr(jit.numba.config, "CACHE_DIR", str(tmp_path))
-    monkeypatch.setenv("NEURALFOREST_CACHE", "1")
-    folder = Path(jit._cache_directory())
-    assert folder.parent == tmp_path
-    assert folder.name.startswith("kernels-")  # and then a digest of the sources
-    monkeypatch.setenv("NEURALFOREST_CACHE", "0")
-    assert jit._cache_directory() is None
-
-
-def test_without_a_writable_folder_kernels_are_compiled_anew(monkeypatch):
-    def refuse(*arguments, **options):
-        raise PermissionError("read-only")
-
-    monkeypatch.setenv("NEURALFOREST_CACHE", "1")
-    monkeypatch.setattr(Path, "mkdir", refuse)
-    assert jit._cache_directory() is None
-
-
 @pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")
 @pytest.mark.parametrize("was_on", [True, False])
 def test_compiling_leaves_the_garbage_collector_as_it_was(was_on):

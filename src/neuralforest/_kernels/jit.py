@@ -1,16 +1,10 @@
 """Compilation: the one wrapper around numba that every kernel goes through.
 
-A kernel releases the GIL, runs on one thread, propagates NaN and infinity, and is cached on disk. The cache is a folder
-named after a digest of all kernel sources, because numba's own check covers only the file of the kernel, not the files
-of the functions that it calls. Without a writable folder, kernels are compiled in every process.
+A kernel releases the GIL, runs on one thread, propagates NaN and infinity, and is stored on disk (`cache.py`).
 """
 
 import gc
-import hashlib
-import os
-import tempfile
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
@@ -19,37 +13,15 @@ from numba import types
 from numba.core import event
 from numba.extending import intrinsic
 
+from neuralforest._kernels.cache import KernelCache, installed_folder, user_folder
+
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 FAST_MATH = {"reassoc", "contract", "arcp", "nsz"}
 """LLVM flags that allow sums to be vectorised and preserve NaN and infinity."""
 
 
-def _cache_directory() -> str | None:
-    """Return a writable folder for compiled kernels, or None; NEURALFOREST_CACHE=0 turns caching off."""
-    if os.environ.get("NEURALFOREST_CACHE", "1") == "0":
-        return None
-    here = Path(__file__).parent
-    digest = hashlib.sha256()
-    for source in sorted(here.rglob("*.py")):
-        digest.update(source.read_bytes())
-    name = f"kernels-{digest.hexdigest()[:16]}"
-    home = Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser() / "neuralforest"
-    bases = [home, here / "__pycache__"]  # the first survives another installation of the package
-    if numba.config.CACHE_DIR:
-        bases.insert(0, Path(numba.config.CACHE_DIR))
-    for base in bases:
-        folder = base / name
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryFile(dir=folder):
-                return str(folder)
-        except OSError:
-            continue
-    return None
-
-
-_CACHE_DIRECTORY = _cache_directory()
+_INSTALLED, _USER = installed_folder(), user_folder()
 _KERNELS: list[Any] = []  # dispatchers
 _OPTIONS = {"nogil": True, "fastmath": FAST_MATH, "error_model": "numpy"}
 
@@ -82,8 +54,8 @@ event.register("numba:compile", _PauseCollector())
 
 
 def kernel_directory() -> str | None:
-    """Return the folder of compiled kernels; None where they are compiled in every process."""
-    return _CACHE_DIRECTORY
+    """Return the folder of kernels that are compiled on their first call; None where no folder is writable."""
+    return None if _USER is None else str(_USER)
 
 
 def compilations() -> int:
@@ -110,14 +82,10 @@ def kernel(function: Function) -> Function:
     """Compile a function that Python calls, on its first call."""
     if numba.config.DISABLE_JIT:
         return np.errstate(all="ignore")(function)  # compiled code emits no overflow warnings
-    previous = numba.config.CACHE_DIR
-    if _CACHE_DIRECTORY is not None:
-        numba.config.CACHE_DIR = _CACHE_DIRECTORY
-    try:
-        _KERNELS.append(numba.njit(**_OPTIONS, cache=_CACHE_DIRECTORY is not None)(function))
-        return _KERNELS[-1]  # type: ignore[no-any-return]
-    finally:
-        numba.config.CACHE_DIR = previous
+    dispatcher = numba.njit(**_OPTIONS)(function)
+    dispatcher._cache = KernelCache(function, _INSTALLED, _USER)
+    _KERNELS.append(dispatcher)
+    return dispatcher  # type: ignore[no-any-return]
 
 
 def part(function: Function) -> Function:

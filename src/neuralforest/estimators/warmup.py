@@ -26,9 +26,9 @@ class Warmup(NamedTuple):
 def warmup() -> Warmup:
     """Compile the kernels of the default estimators and of converted trees, so that later processes load them.
 
-    A kernel is compiled when it is first called, which takes most of the time of a first fit. Compiled kernels are
-    stored in the folder `NUMBA_CACHE_DIR`, or in that of the user's caches, by the processor that they are for: run
-    this on the machine, or in the image, where models will be fitted.
+    A kernel that the installation has not compiled is compiled when it is first called, which takes most of the time
+    of a first fit. It is stored in the folder `NUMBA_CACHE_DIR`, or in that of the user's caches, by the processor that
+    it is for: run this on the machine, or in the image, where models will be fitted.
 
     Returns
     -------
