@@ -33,7 +33,7 @@ def fitted(X, y, classifier=False, **parameters):
 
 def predictions(prediction):
     n = len(prediction)
-    return OutOfSamplePredictions(np.arange(n), prediction.reshape(n, 1), np.ones(n), np.zeros((n, 1)))
+    return OutOfSamplePredictions.of_all(np.arange(n), prediction.reshape(n, 1), np.ones(n))
 
 
 # Early rejection.
@@ -74,7 +74,7 @@ def test_all_base_models_of_a_regression_are_offered_unless_the_network_is_much_
 def test_a_classifier_is_offered_trees_alone():
     X, y = linear_target(200)
     task = base_model_task(X.astype(np.float32), (y > 0).astype(int), classifier=True)
-    own = OutOfSamplePredictions(np.arange(200), np.full((200, 2), 0.5), np.ones(200), np.zeros((200, 2)))
+    own = OutOfSamplePredictions.of_all(np.arange(200), np.full((200, 2), 0.5), np.ones(200))
     assert [each.name for each in candidates(task, own)] == ["extra_trees", "gradient_boosting"]
 
 

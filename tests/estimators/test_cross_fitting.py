@@ -31,7 +31,7 @@ def test_every_fold_is_fitted_on_all_classes_and_no_row_is_left_out_twice(labels
     assert len(left_out) == len(set(left_out)) == counts[counts > 1].sum()
     for number, fold in enumerate(split.folds):
         assert set(labels[np.setdiff1d(split.fit, fold)]) == set(labels)
-        fewer = rows_outside(split, number, 2, labels)
+        fewer = rows_outside(split, number, labels)
         assert set(labels[fewer]) == set(labels)
         kept = np.intersect1d(fewer, split.folds[(number + 1) % len(split.folds)])
         assert len(np.intersect1d(fewer, fold)) == 0

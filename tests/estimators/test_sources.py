@@ -130,16 +130,19 @@ def test_boosting_is_kept_as_it_is_beside_the_default_network(classifier, tmp_pa
 
 
 def test_the_loss_of_boosting_is_that_of_rows_that_it_has_not_seen():
-    X, y = regression(300)
+    X, y = regression(250, seed=1)
     model = small(source=boosted(random_state=0), stacking="auto").fit(X, y)
-    weight = np.ones(300)
-    split = in_folds(nf.estimators.rows.FitRows(X, y, weight, None, 300), False, model._split_seed)
-    lacking_one, lacking_two = np.zeros((300, 1)), np.zeros((300, 1))
-    for number, fold in enumerate(split.folds):
-        for prediction, others in ((lacking_one, []), (lacking_two, split.folds[(number + 1) % 5])):
-            rows = np.setdiff1d(np.arange(300), np.concatenate([fold, others]).astype(int))
-            prediction[fold, 0] = boosted(random_state=0).fit(X[rows], y[rows]).predict(X[fold])
-    of_folds = OutOfSamplePredictions(np.arange(300), lacking_one, weight, np.zeros((300, 1)))
+    weight = np.ones(250)
+    split = in_folds(nf.estimators.rows.FitRows(X, y, weight, None, 250), False, model._split_seed)
+    lacking_one, lacking_two = np.zeros((250, 1)), np.zeros((250, 1))
+    for prediction, left_out in ((lacking_one, range(5)), (lacking_two, [(0, 1), (2, 3), (4, 0)])):
+        for folds in left_out:
+            first, *others = np.atleast_1d(folds)
+            lacking = np.concatenate([split.folds[each] for each in (first, *others)])
+            rows = np.setdiff1d(np.arange(250), lacking)
+            own = lacking if 0 not in others else split.folds[first]
+            prediction[own, 0] = boosted(random_state=0).fit(X[rows], y[rows]).predict(X[own])
+    of_folds = OutOfSamplePredictions.of_all(np.arange(250), lacking_one, weight)
     excess = as_of_all_rows(of_folds, lacking_two, y[:, None], 5).excess_variance.mean()
     assert excess > 0
     scale = model.network_.soft.output_scale[0]

@@ -21,7 +21,7 @@ def compared(n, error, other_error, weight=None, seed=0):
     noise = rng.normal(size=(n, 2))
     weight = np.ones(n) if weight is None else weight
     ours, trees = (
-        OutOfSamplePredictions(np.arange(n), data.y + size * noise[:, [i]], weight, np.zeros((n, 1)))
+        OutOfSamplePredictions.of_all(np.arange(n), data.y + size * noise[:, [i]], weight)
         for i, size in ((0, error), (1, other_error))
     )
     return is_better(NETWORK, ours, trees, data, LOSS)
@@ -60,7 +60,7 @@ def test_standard_errors_are_those_of_weighted_means():
     for _ in range(repetitions):
         residual = rng.normal(size=(n, 1))
         data = TrainingData(np.zeros((n, 3)), residual, rows, rows)
-        predictions = OutOfSamplePredictions(np.arange(n), np.zeros((n, 1)), weight, np.zeros((n, 1)))
+        predictions = OutOfSamplePredictions.of_all(np.arange(n), np.zeros((n, 1)), weight)
         means.append(np.average(residual[:, 0] ** 2, weights=weight))
         errors.append(uncertainty(NETWORK, predictions, data, LOSS).standard_error)
     assert np.mean(errors) == pytest.approx(np.std(means), rel=0.12)

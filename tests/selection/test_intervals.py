@@ -1,12 +1,15 @@
 """Prediction intervals have the coverage that their level promises, and follow the noise."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from sklearn.tree import DecisionTreeRegressor
 
 import neuralforest as nf
-from neuralforest.selection import Residuals
+from neuralforest.selection import OutOfSamplePredictions, Residuals
 from neuralforest.selection.intervals import _scaled_unit
+from neuralforest.selection.predictions import averaged
 from small_models import forest, regression, small, small_boosted
 
 
@@ -120,14 +123,40 @@ def test_a_scale_is_not_learned_where_the_noise_is_the_same_everywhere():
     assert model._residuals.scale is None
 
 
+def of_errors(errors):
+    """Return data and predictions with these errors, made by all subnetworks together."""
+    rows = np.arange(len(errors))
+    predictions = OutOfSamplePredictions.of_all(rows, np.zeros_like(errors), np.ones(len(errors)))
+    return SimpleNamespace(y=errors), predictions
+
+
+def test_quiet_rows_are_not_widened_by_the_excess_variance_of_noisy_ones():
+    """Errors of few subnetworks are those of all of them, plus an excess variance that grows less than the noise."""
+    rng = np.random.default_rng(4)
+    spread = np.where(np.arange(6000) % 2 == 0, 0.1, 1.0)[:, None]
+    noise = spread * rng.normal(size=(6000, 1))
+    of_subnetworks = 0.5 * np.sqrt(spread) * rng.normal(size=(10, 6000, 1))
+    own = [np.arange(each, 6000, 7) for each in range(10)]
+    outputs = [(rows, np.ones(len(rows)), of_all[rows]) for rows, of_all in zip(own, of_subnetworks, strict=True)]
+    predictions = averaged(outputs, (6000, 1), np.zeros(1), 10)
+    assert predictions.has_halves.mean() < 0.5  # most rows are predicted by one subnetwork
+    before, scale = Residuals(np.sort(noise, axis=0), np.ones(1)), nf.convert(forest().fit([[0.0], [1.0]], [0, 1]))
+    data, unit = SimpleNamespace(y=noise), np.ones((6000, 1))
+    better, unit = before.or_scaled(data, predictions, unit, np.sqrt(spread), scale)
+    low, high = np.quantile(better.relative, (0.05, 0.95))
+    errors = noise - of_subnetworks.mean(axis=0)
+    inside = (low * unit <= errors) & (errors <= high * unit)
+    for each in (0.1, 1.0):
+        assert 0.87 < inside[spread == each].mean() < 0.93
+
+
 def test_rows_of_any_scale_are_covered_alike_though_the_scale_varies_less_than_the_noise():
     rng = np.random.default_rng(3)
     spread = np.exp(rng.uniform(-2, 2, size=(6000, 1)))
     errors, learned = spread * rng.normal(size=(6000, 1)), spread**0.5
     before, scale = Residuals(np.sort(errors, axis=0), np.ones(1)), nf.convert(forest().fit([[0.0], [1.0]], [0, 1]))
     half = slice(0, 3000)
-    ones = np.ones((3000, 1))
-    better, _ = before.or_scaled(errors[half], np.sqrt(learned[half]), ones, np.ones(3000), scale)
+    better, _ = before.or_scaled(*of_errors(errors[half]), np.ones((3000, 1)), np.sqrt(learned[half]), scale)
     new = slice(3000, None)
     unit = _scaled_unit(np.sqrt(learned[new]), better.floor, better.middle, better.factor)
     low, high = np.quantile(better.relative, (0.05, 0.95))
@@ -151,13 +180,13 @@ def test_each_target_has_a_scale_of_its_own():
 def test_a_scale_must_make_intervals_better_by_more_than_chance():
     rng = np.random.default_rng(2)
     spread = np.where(np.arange(400) % 2 == 0, 0.1, 1.0)[:, None]
-    errors, weight, same = spread * rng.normal(size=(400, 1)), np.ones(400), np.ones((400, 1))
+    errors, same = spread * rng.normal(size=(400, 1)), np.ones((400, 1))
     before, scale = Residuals(np.sort(errors, axis=0), np.ones(1)), nf.convert(forest().fit([[0.0], [1.0]], [0, 1]))
-    better, units = before.or_scaled(errors, np.sqrt(spread), same, weight, scale)
+    better, units = before.or_scaled(*of_errors(errors), same, np.sqrt(spread), scale)
     assert better.scale is scale
     quantiles = [np.quantile(np.abs(errors[spread == each]) / each, 0.9) for each in (0.1, 1.0)]
     np.testing.assert_allclose(units, spread * np.where(spread == 0.1, *quantiles) / np.mean(quantiles))
     np.testing.assert_allclose(better.relative, np.sort(errors / units, axis=0))
     noise = np.sqrt(rng.uniform(0.8, 1.2, size=(400, 1)))
     for roots, own in ((np.sqrt(spread), spread), (noise, same)):  # the same units, and useless ones
-        assert before.or_scaled(errors, roots, own, weight, scale)[0] is before
+        assert before.or_scaled(*of_errors(errors), own, roots, scale)[0] is before

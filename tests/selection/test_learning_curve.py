@@ -36,9 +36,7 @@ def cross_validated(seed, n_features=20):
 
 def of_rows(prediction, weight=None):
     n = len(prediction)
-    return OutOfSamplePredictions(
-        np.arange(n), prediction, np.ones(n) if weight is None else weight, np.zeros_like(prediction)
-    )
+    return OutOfSamplePredictions.of_all(np.arange(n), prediction, np.ones(n) if weight is None else weight)
 
 
 def test_the_excess_is_what_the_model_gains_by_the_last_fold():

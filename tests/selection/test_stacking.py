@@ -27,7 +27,7 @@ def predictions(prediction, excess_variance=0.0, rows=None):
     prediction = np.asarray(prediction, float).reshape(-1, 1)
     rows = np.arange(len(prediction)) if rows is None else rows
     excess = np.broadcast_to(excess_variance, prediction.shape)
-    return OutOfSamplePredictions(rows, prediction, np.ones(len(prediction)), excess)
+    return OutOfSamplePredictions.of_all(rows, prediction, np.ones(len(prediction)))._replace(excess_variance=excess)
 
 
 @pytest.fixture(scope="module")

@@ -9,9 +9,11 @@ from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 from sklearn.metrics import log_loss
 
 import neuralforest as nf
+from neuralforest.base_models.extra_trees import extra_trees
 from neuralforest.exceptions import InvalidParameterError, UnsupportedModelError
-from neuralforest.selection import temperature
-from small_models import small
+from neuralforest.selection import OutOfSamplePredictions, temperature
+from neuralforest.selection.predictions import averaged
+from small_models import base_model_task, small
 
 N_CLASSES = 4
 
@@ -26,15 +28,21 @@ def simulated(n_rows, n_subnetworks, noise, seed=0):
 
 
 def out_of_bag(predictions, k, seed=1):
-    """Return the rows, weights and predictions of each subnetwork, where k of them predict a row."""
+    """Return the mean predictions of rows that k of all subnetworks predict."""
     m, n = predictions.shape[:2]
     rng = np.random.default_rng(seed)
     own = np.zeros((m, n), bool)
     for row in range(n):
         own[rng.choice(m, k, replace=False), row] = True
-    return [
+    outputs = [
         (np.flatnonzero(part), np.ones(part.sum()), each[part]) for part, each in zip(own, predictions, strict=True)
     ]
+    return averaged(outputs, predictions.shape[1:], np.full(predictions.shape[2], 0.25), m)
+
+
+def of_all(p, weight=None):
+    """Return predictions that all subnetworks made together."""
+    return OutOfSamplePredictions.of_all(np.arange(len(p)), p, np.ones(len(p)) if weight is None else weight)
 
 
 def best_temperature(p, labels):
@@ -50,9 +58,7 @@ def best_temperature(p, labels):
 @pytest.mark.parametrize("k", [2, 3, 8])
 def test_the_temperature_is_that_of_all_subnetworks_though_few_predict_a_row(k):
     _, labels, predictions = simulated(6000, 30, noise=1.5)
-    found = temperature.fitted(
-        out_of_bag(predictions, k), np.eye(N_CLASSES)[labels], "identity", len(predictions), np.arange(6000)
-    )
+    found = temperature.fitted(out_of_bag(predictions, k), np.eye(N_CLASSES)[labels], "identity")
     _, fresh_labels, fresh = simulated(6000, 30, noise=1.5, seed=7)
     best = best_temperature(fresh.mean(axis=0), fresh_labels)
     of_few = best_temperature(predictions[:k].mean(axis=0), labels)
@@ -63,11 +69,22 @@ def test_the_temperature_is_that_of_all_subnetworks_though_few_predict_a_row(k):
     assert found.gain > 0
 
 
+def test_extra_trees_are_calibrated_as_all_of_them_though_a_tenth_predicts_a_row():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(6000, 4)).astype(np.float32)
+    y = (X[:, 0] + np.sin(3 * X[:, 1]) + 0.1 * rng.normal(size=6000) > 0).astype(int)
+    *_, trees = extra_trees(base_model_task(X[:3000], y[:3000], True))
+    own = trees.predictions
+    some = best_temperature(np.clip(own.prediction, 1e-9, 1), y[own.row])
+    best = best_temperature(np.clip(trees.model.prediction(X[3000:]), 1e-9, 1), y[3000:])
+    found = temperature.fitted(own, np.eye(2)[y[:3000]], "identity").temperature
+    assert best < 0.85 * some
+    assert abs(np.log(found / best)) < 0.2
+
+
 def test_the_gain_is_that_on_new_rows():
     _, labels, predictions = simulated(6000, 30, noise=1.5)
-    found = temperature.fitted(
-        out_of_bag(predictions, 3), np.eye(N_CLASSES)[labels], "identity", len(predictions), np.arange(6000)
-    )
+    found = temperature.fitted(out_of_bag(predictions, 3), np.eye(N_CLASSES)[labels], "identity")
     _, fresh_labels, fresh = simulated(20_000, 30, noise=1.5, seed=7)
     p = fresh.mean(axis=0)
     after = log_loss(fresh_labels, softmax(np.log(p) / found.temperature, axis=1))
@@ -76,24 +93,19 @@ def test_the_gain_is_that_on_new_rows():
 
 def test_calibrated_probabilities_stay_the_same():
     p, labels, _ = simulated(2000, 1, noise=0.0)
-    rows = np.arange(len(labels))
-    assert temperature.fitted([(rows, np.ones(len(rows)), p)], np.eye(N_CLASSES)[labels], "identity", 1, rows) == (
-        1.0,
-        0.0,
-    )
+    assert temperature.fitted(of_all(p), np.eye(N_CLASSES)[labels], "identity") == (1.0, 0.0)
 
 
 def test_a_few_rows_that_are_all_right_do_not_make_probabilities_extreme():
     p, labels = np.tile([[0.05, 0.95]], (40, 1)), np.ones(40, int)
-    found = temperature.fitted([(np.arange(40), np.ones(40), p)], np.eye(2)[labels], "identity", 1, np.arange(40))
+    found = temperature.fitted(of_all(p), np.eye(2)[labels], "identity")
     sharpest = (np.array([0.05, 0.95]) ** (1 / found.temperature)).min() / 0.95 ** (1 / found.temperature)
     assert sharpest > 0.5 / 80
 
 
 def test_few_rows_have_no_temperature():
     p, labels, _ = simulated(9, 1, noise=0.0)
-    rows = np.arange(9)
-    assert temperature.fitted([(rows, np.ones(9), p**3)], np.eye(N_CLASSES)[labels], "identity", 1, rows) == (1.0, 0.0)
+    assert temperature.fitted(of_all(p**3), np.eye(N_CLASSES)[labels], "identity") == (1.0, 0.0)
 
 
 def test_rows_without_weight_do_not_count():
@@ -102,10 +114,8 @@ def test_rows_without_weight_do_not_count():
     weight = np.zeros(3000)
     weight[:1000] = 1
     y = np.eye(N_CLASSES)[labels]
-    rows = np.arange(3000)
-    some = temperature.fitted([(rows, weight, sharp)], y, "identity", 1, rows)
-    rows = rows[:1000]
-    assert some == temperature.fitted([(rows, weight[rows], sharp[rows])], y, "identity", 1, rows)
+    some = temperature.fitted(of_all(sharp, weight), y, "identity")
+    assert some == temperature.fitted(of_all(sharp[:1000]), y, "identity")
     assert abs(np.log(some.temperature / 2)) < 0.2
 
 

@@ -132,6 +132,5 @@ class Folds(NamedTuple):
         rows = np.concatenate(parts)
         prediction = np.concatenate([model.prediction(self.X[part]) for model, part in zip(models, parts, strict=True)])
         order = np.argsort(rows)
-        weight, no_excess = self.weight[rows[order]], np.zeros_like(prediction)
-        predictions = OutOfSamplePredictions(rows[order], prediction[order], weight, no_excess)
+        predictions = OutOfSamplePredictions.of_all(rows[order], prediction[order], self.weight[rows[order]])
         return Candidate(name, mean, predictions, is_complete, refit)

@@ -37,7 +37,7 @@ def with_error_scale(
     random = np.random.RandomState(seed)
     chosen = np.sort(random.permutation(len(predictions.row))[:_MOST_ROWS])
     kept = OutOfSamplePredictions._make(field[chosen] for field in predictions)
-    errors = expected_errors(data, predictions)[chosen]
+    errors = expected_errors(data, kept)
     if len(kept.row) < _FEWEST_ROWS or not (np.abs(errors).max(axis=0) > 0).all():
         return residuals
     units = residuals.units(network, data, kept)
@@ -49,7 +49,7 @@ def with_error_scale(
         last = stages[-1]
         model = last.model if last.refit is None else last.refit()
         assert isinstance(model, ForestNetwork)
-        residuals, units = residuals.or_scaled(errors, last.predictions.prediction, units, kept.weight, model)
+        residuals, units = residuals.or_scaled(data, kept, units, last.predictions.prediction, model)
     return residuals
 
 

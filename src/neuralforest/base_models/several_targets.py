@@ -42,11 +42,11 @@ def for_every_target(fit: Callable[[Task], Stages], task: Task) -> Stages:
 def _joined(candidates: Sequence[Candidate]) -> Candidate:
     """Return candidates for one target each, with predictions of the same rows, as one for all targets."""
     first = candidates[0].predictions
-    predictions, excess = (
-        np.hstack([getattr(each.predictions, name) for each in candidates])
-        for name in ("prediction", "excess_variance")
-    )
-    together = first._replace(prediction=predictions, excess_variance=excess)
+    fields = {
+        name: np.concatenate([getattr(each.predictions, name) for each in candidates], axis=-1)
+        for name in ("prediction", "excess_variance", "halves")
+    }
+    together = first._replace(**fields)
     is_complete = all(each.is_complete for each in candidates)
     return Candidate(candidates[0].name, _model([each.model for each in candidates]), together, is_complete)
 

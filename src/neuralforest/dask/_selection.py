@@ -61,7 +61,7 @@ def choose(
     factors = np.ones(whole.data.y.shape[1])
     if shared.estimator.standardize and whole.loss.name == "squared_error":
         factors = calibration_factors(whole.trained, cross, whole.data)
-    of_classes = _calibration(shared, whole, outputs, network, predictions)
+    of_classes = _calibration(shared, whole, network, predictions)
     return Chosen(
         network.with_temperature(of_classes.temperature),
         _history(trained, network),
@@ -129,7 +129,7 @@ def _predictions(
     own = [(row, each.weight, getattr(each, name)) for row, each in zip(whole.rows, outputs, strict=True)]
     if len(own) == 1:  # all trees share their rows
         row, weight, prediction = own[0]
-        return OutOfSamplePredictions(row, prediction, weight.astype(np.float64), np.zeros_like(prediction))
+        return OutOfSamplePredictions.of_all(row, prediction, weight)
     if name == "cross_fitted":  # all first halves, then all second ones
         parts = [[slice(each.middle), slice(each.middle, None)] for each in outputs]
         own = [tuple(array[part[i]] for array in each) for i in (0, 1) for each, part in zip(own, parts, strict=True)]  # type: ignore[misc]
@@ -139,17 +139,13 @@ def _predictions(
 def _calibration(
     shared: Shared,
     whole: _Whole,
-    outputs: Sequence[TreeOutputs],
     network: ForestNetwork,
     predictions: OutOfSamplePredictions,
 ) -> temperature.Calibration:
     """Return the temperature of the probabilities of a classifier; trees stay what they are."""
     if not shared.estimator._has_temperature or whole.loss.name != "log_loss" or network.hard.all():
         return temperature.NONE
-    if len(outputs) == 1:  # all trees share their rows
-        return temperature.of_shared_rows(predictions, whole.data.y, network.link)
-    own = [(row, each.weight, each.plain) for row, each in zip(whole.rows, outputs, strict=True)]
-    return temperature.fitted(own, whole.data.y, network.link, len(own), predictions.row)
+    return temperature.fitted(predictions, whole.data.y, network.link)
 
 
 def _residuals(whole: _Whole, outputs: Sequence[TreeOutputs], predictions: OutOfSamplePredictions) -> Residuals | None:

@@ -79,7 +79,7 @@ class FitSteps(Parameters):
         if source is None:
             source = sources.partly_trained(self, given, given_fitted, whole, trained, data, table, split, seeds[0])
         stacked = stacked_model(self, trained, data, table, split, seeds[3], source)
-        return self._keep(stacked, trained.predictions, data, started)
+        return self._keep(stacked, data, started)
 
     @property
     def source_(self) -> Any:
@@ -139,7 +139,7 @@ class FitSteps(Parameters):
             trained = self._train(data, settings, callback=callback, checkpoint=checkpoint)
         stacked = stacked_model(self, trained, data, table, split, seeds[3], source)
         stacked = stacked._replace(history=before.followed_by(trained.history))
-        return self._keep(stacked, trained.predictions, data, started)
+        return self._keep(stacked, data, started)
 
     def _settings(self, seed: int, data: TrainingData) -> Settings:
         enough = self.max_epochs == "auto"
@@ -274,11 +274,11 @@ class FitSteps(Parameters):
         loss, calibrate = self._resolved_loss(network), self.standardize and not options.get("keep_last")
         return train_guarded(network, data, settings, loss, n_jobs=self.n_jobs, calibrate=calibrate, **options)
 
-    def _keep(self, trained: Selected, alone: OutOfSamplePredictions, data: TrainingData, started: float) -> Self:
-        """Calibrate probabilities, and set what a fit leaves behind; `alone` are predictions of the network only."""
+    def _keep(self, trained: Selected, data: TrainingData, started: float) -> Self:
+        """Calibrate probabilities, and set what a fit leaves behind."""
         loss = self._resolved_loss(trained.network)
         if self._has_temperature:
-            trained = with_calibrated_probabilities(trained, alone, data, loss)
+            trained = with_calibrated_probabilities(trained, data, loss)
         self.network_ = trained.network
         self.history_ = trained.history
         self.forest_loss_ = trained.forest_loss

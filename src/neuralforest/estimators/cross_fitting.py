@@ -57,29 +57,49 @@ def fold_models(
     split: CrossValidationSplit,
     names: NDArray[Any] | None,
     encoder: TableEncoder | None,
-    n_left_out: int = 1,  # folds whose rows a copy lacks: its own, and those after it
 ) -> list[Any]:
     """Fit a copy of the forest for every fold; of trees that are averaged, as many in all folds as it has."""
-    models = []
+    parts = [np.setdiff1d(split.fit, fold) for fold in split.folds]
+    return [_copy(forest, table, rows, len(parts), names, encoder) for rows in parts]
+
+
+def pair_models(
+    forest: Any,  # unfitted
+    table: FitRows,
+    split: CrossValidationSplit,
+    names: NDArray[Any] | None,
+    encoder: TableEncoder | None,
+) -> tuple[list[Any], list[NDArray[np.int64]]]:
+    """Fit copies that lack two folds each, and return them with the rows that each lacks; together, all rows."""
     label = table.target if is_classifier(forest) else None
-    for fold in range(len(split.folds)):
-        model = forests.copy_of(forest)
-        if forests.is_averaged(model):
-            model.set_params(n_estimators=-(-model.get_params(deep=False)["n_estimators"] // len(split.folds)))
-        forests.grow(model, table, rows_outside(split, fold, n_left_out, label), names, encoder)
-        models.append(model)
-    return models
+    models, left_out = [], []
+    for fold in range(0, len(split.folds), 2):
+        rows = rows_outside(split, fold, label)
+        models.append(_copy(forest, table, rows, len(split.folds), names, encoder))
+        left_out.append(np.setdiff1d(np.concatenate(split.folds[fold : fold + 2]), rows))
+    return models, left_out
 
 
-def rows_outside(
-    split: CrossValidationSplit, fold: int, n_left_out: int, label: NDArray[Any] | None
-) -> NDArray[np.int64]:
-    """Return the rows outside a fold and those after it; of the latter, rows of classes that would be lost are kept."""
+def _copy(
+    forest: Any,
+    table: FitRows,
+    rows: NDArray[np.int64],
+    n_folds: int,
+    names: NDArray[Any] | None,
+    encoder: TableEncoder | None,
+) -> Any:
+    """Fit a copy of the forest to some rows."""
+    model = forests.copy_of(forest)
+    if forests.is_averaged(model):
+        model.set_params(n_estimators=-(-model.get_params(deep=False)["n_estimators"] // n_folds))
+    forests.grow(model, table, rows, names, encoder)
+    return model
+
+
+def rows_outside(split: CrossValidationSplit, fold: int, label: NDArray[Any] | None) -> NDArray[np.int64]:
+    """Return the rows outside a fold and the next; of the latter, rows of classes that would be lost are kept."""
     rows = np.setdiff1d(split.fit, split.folds[fold])
-    others = [split.folds[(fold + i) % len(split.folds)] for i in range(1, n_left_out)]
-    if not others:
-        return rows
-    fewer = np.setdiff1d(rows, np.concatenate(others))
+    fewer = np.setdiff1d(rows, split.folds[(fold + 1) % len(split.folds)])
     if label is None:
         return fewer
     return rows[np.isin(rows, fewer) | ~np.isin(label[rows], label[fewer])]

@@ -19,7 +19,7 @@ from neuralforest.convert import convert
 from neuralforest.ensemble import TreeEnsemble
 from neuralforest.estimators import forests, validation
 from neuralforest.estimators.categories import aligned
-from neuralforest.estimators.cross_fitting import CrossValidationSplit, fold_models
+from neuralforest.estimators.cross_fitting import CrossValidationSplit, fold_models, pair_models
 from neuralforest.estimators.ensemble_forest import EnsembleForest
 from neuralforest.estimators.rows import FitRows, warn_of_lost_digits
 from neuralforest.exceptions import CostWarning, InvalidParameterError
@@ -119,11 +119,11 @@ def kept_whole(estimator: "FitSteps", table: FitRows, forest: Any, fitted: bool,
 
 
 def _of_folds(
-    estimator: "FitSteps", table: FitRows, forest: Any, split: CrossValidationSplit, seed: int, n_left_out: int = 1
+    estimator: "FitSteps", table: FitRows, forest: Any, split: CrossValidationSplit, seed: int
 ) -> OutOfSamplePredictions:
-    """Return what copies of a model, fitted without a fold or two, predict for the rows of the (first) fold."""
+    """Return what copies of a model, fitted without a fold, predict for the rows of the fold."""
     forest = forests.prepare_forest(forest, seed, estimator.n_jobs)
-    copies = fold_models(forest, table, split, *_columns(estimator), n_left_out)
+    copies = fold_models(forest, table, split, *_columns(estimator))
     return _predictions([converted(estimator, each, table) for each in copies], split.folds, table)
 
 
@@ -137,7 +137,7 @@ def _predictions(
     )
     order = np.argsort(rows, kind="stable")
     rows, prediction = rows[order], prediction[order]
-    return OutOfSamplePredictions(rows, prediction, table.weight[rows], np.zeros_like(prediction))
+    return OutOfSamplePredictions.of_all(rows, prediction, table.weight[rows])
 
 
 def _of_all_rows(
@@ -150,8 +150,13 @@ def _of_all_rows(
     seed: int,
 ) -> OutOfSamplePredictions:
     """Return predictions of the copies for folds, corrected for the rows that they lack."""
-    few = len(predictions.row) < _FEWEST_ROWS
-    fewer = None if few else _of_folds(estimator, table, forest, split, seed, n_left_out=2).prediction
+    if len(predictions.row) < _FEWEST_ROWS:
+        return as_of_all_rows(predictions, None, y, len(split.folds))
+    forest = forests.prepare_forest(forest, seed, estimator.n_jobs)
+    copies, parts = pair_models(forest, table, split, *_columns(estimator))
+    of_pairs = _predictions([converted(estimator, each, table) for each in copies], parts, table)
+    fewer = predictions.prediction.copy()  # of rows that a copy could not lack
+    fewer[np.isin(predictions.row, of_pairs.row)] = of_pairs.prediction
     return as_of_all_rows(predictions, fewer, y, len(split.folds))
 
 
@@ -223,7 +228,7 @@ def again(estimator: "FitSteps", table: FitRows, split: "Split", are_same: bool)
     rows = split.validation
     if len(rows):
         prediction = stackable(source, network.link, network.check_X(table.X[rows]))
-        of_rows = OutOfSamplePredictions(rows, prediction, table.weight[rows], np.zeros_like(prediction))
+        of_rows = OutOfSamplePredictions.of_all(rows, prediction, table.weight[rows])
         return Source(estimator._source_model, source, of_rows)
     if not are_same or estimator._source_predictions is None:
         raise InvalidParameterError(

@@ -92,7 +92,7 @@ def fit_tuned(estimator: "FitSteps", table: FitRows, forest: Any, fitted: bool, 
         seconds=np.zeros(0),
     )
     data = tuning.training_data(network, split.fit, predictions)
-    return estimator._keep(Selected(network, history, *losses, predictions), predictions, data, started)
+    return estimator._keep(Selected(network, history, *losses, predictions), data, started)
 
 
 def check_trainable(estimator: "FitSteps") -> None:
@@ -227,8 +227,7 @@ class _Tuning:
         if not losses[best] < losses[None]:
             best = None
         prediction = predictions[best]
-        weight = self.table.weight[rows[order]]
-        result = OutOfSamplePredictions(rows[order], prediction, weight, np.zeros_like(prediction))
+        result = OutOfSamplePredictions.of_all(rows[order], prediction, self.table.weight[rows[order]])
         return best, (losses[None], losses[best]), result
 
     def loss(self, prediction: NDArray[np.float64], link: str, rows: NDArray[np.int64]) -> float:

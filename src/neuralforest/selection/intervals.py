@@ -73,22 +73,24 @@ class Residuals:
 
     def or_scaled(
         self,
-        errors: NDArray[np.float64],  # (rows, outputs)
-        roots: NDArray[np.float64],  # (rows, outputs): predictions of models that were not fitted to these rows
+        data: TrainingData,
+        predictions: OutOfSamplePredictions,
         units: NDArray[np.float64],  # (rows, outputs): those of these residuals
-        weight: NDArray[np.float64],  # (rows,)
+        roots: NDArray[np.float64],  # (rows, outputs): predictions of models that were not fitted to these rows
         scale: ForestNetwork,  # the model that predicts other rows
     ) -> tuple["Residuals", NDArray[np.float64]]:
         """Return errors in units of a scale, where intervals are better on validation rows by more than chance.
 
         Also their units. Otherwise both stay as they are.
         """
+        errors = expected_errors(data, predictions)
         floor = _SMALLEST_SCALE * np.sqrt(np.abs(errors)).mean(axis=0)
         gain = _interval_scores(errors, units) - _interval_scores(errors, _cross_fitted_unit(roots, floor, errors))
-        part = weight / weight.sum()
+        part = predictions.weight / predictions.weight.sum()
         mean = (part * gain).sum()
         if mean <= _SIGNIFICANT * np.sqrt((part**2 * (gain - mean) ** 2).sum()):
             return self, units
+        errors = _expected_by_unit(np.maximum(roots, floor) ** 2, data, predictions)
         bins = _bins(roots, floor, errors)
         unit = _scaled_unit(roots, floor, *bins)
         return Residuals(_thinned(np.sort(errors / unit, axis=0)), floor, self.prior, scale, *bins), unit
@@ -111,14 +113,22 @@ def _bins(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the middles of bins of rows of similar units, and how many units the 90% of smaller errors there have."""
     unit = np.maximum(roots, floor) ** 2
-    n_bins = int(np.clip(len(unit) // _ROWS_OF_BIN, 1, _MOST_BINS))
-    middle, factor = np.empty((2, unit.shape[1], n_bins))
+    middle, factor = np.empty((2, unit.shape[1], _n_bins(unit)))
     for output, (own, error) in enumerate(zip(unit.T, np.abs(errors).T, strict=True)):
-        for number, rows in enumerate(np.array_split(np.argsort(own, kind="stable"), n_bins)):
+        for number, rows in enumerate(_by_size(own)):
             middle[output, number] = np.median(own[rows])
             factor[output, number] = np.quantile(error[rows] / own[rows], _LEVEL)
     factor /= np.maximum(factor.mean(axis=1, keepdims=True), np.finfo(np.float64).tiny)
     return middle, np.maximum(factor, _SMALLEST_SCALE)  # where most errors are 0
+
+
+def _n_bins(unit: NDArray[np.float64]) -> int:
+    return int(np.clip(len(unit) // _ROWS_OF_BIN, 1, _MOST_BINS))
+
+
+def _by_size(unit: NDArray[np.float64]) -> list[NDArray[np.int64]]:
+    """Return the rows in bins of similar units, (rows,), from small to large."""
+    return np.array_split(np.argsort(unit, kind="stable"), _n_bins(unit))
 
 
 def _cross_fitted_unit(
@@ -179,15 +189,49 @@ def _thinned(errors: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def expected_errors(data: TrainingData, predictions: OutOfSamplePredictions) -> NDArray[np.float64]:
     """Return the errors, as large as they would be if all subnetworks had predicted each row."""
+    error, excess = _scaled_errors(data, predictions)
+    mean = np.average(error**2, axis=0, weights=predictions.weight)
+    own = np.average(excess, axis=0, weights=predictions.weight)
+    return (data.y[predictions.row] - predictions.prediction) * _shrinkage(own, mean)
+
+
+def _expected_by_unit(
+    unit: NDArray[np.float64], data: TrainingData, predictions: OutOfSamplePredictions
+) -> NDArray[np.float64]:
+    """Return the expected errors, with the excess variance of rows of similar units: both grow with the noise.
+
+    A row that one subnetwork predicts has no variance of its own, and that of all rows in its place: the excess of a
+    bin is known from the rows that several predict, relative to all such rows.
+    """
+    errors = data.y[predictions.row] - predictions.prediction
+    several = predictions.has_halves
+    if not predictions.excess_variance[several].any():
+        several[:] = True
+    for output, (own, error, excess) in enumerate(
+        zip(unit.T, *(each.T for each in _scaled_errors(data, predictions)), strict=True)
+    ):
+        relative = excess / max(float(excess[several].mean()), np.finfo(np.float64).tiny)
+        for rows in _by_size(own):
+            of_bin = relative[rows][several[rows]]
+            expected = excess.mean() * (of_bin.mean() if len(of_bin) else 1.0)
+            errors[rows, output] *= _shrinkage(expected, np.mean(error[rows] ** 2))
+    return errors
+
+
+def _scaled_errors(
+    data: TrainingData, predictions: OutOfSamplePredictions
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return errors and excess variances in units of the largest error: squares of large numbers would be infinite."""
     error = data.y[predictions.row] - predictions.prediction
     largest = np.abs(error).max(axis=0)
-    scale = np.where(largest > 0, largest, 1.0)  # squares of large numbers would be infinite
-    mean = np.average((error / scale) ** 2, axis=0, weights=predictions.weight)
-    excess = np.average(predictions.excess_variance / scale / scale, axis=0, weights=predictions.weight)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        share = np.where(mean > 0, excess / mean, 0.0)
-    result: NDArray[np.float64] = error * np.sqrt(1.0 - np.minimum(share, _LARGEST_EXCESS))
-    return result
+    scale = np.where(largest > 0, largest, 1.0)
+    return error / scale, predictions.excess_variance / scale / scale
+
+
+def _shrinkage(excess: Any, square: Any) -> Any:
+    """Return the factor of errors that takes the excess variance out of their mean square."""
+    share = np.divide(excess, square, out=np.zeros_like(square), where=square > 0)
+    return np.sqrt(1.0 - np.minimum(share, _LARGEST_EXCESS))
 
 
 def _unit(

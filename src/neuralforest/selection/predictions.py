@@ -19,6 +19,23 @@ class OutOfSamplePredictions(NamedTuple):
     prediction: NDArray[np.float64]  # (rows, outputs)
     weight: NDArray[np.float64]
     excess_variance: NDArray[np.float64]  # (rows, outputs): the variance that the mean over all subnetworks would lose
+    halves: NDArray[np.float64]  # (rows, 2, outputs): of two halves of a row's subnetworks; of one, twice its own
+
+    @classmethod
+    def of_all(
+        cls, row: NDArray[np.integer], prediction: NDArray[np.float64], weight: NDArray[np.floating]
+    ) -> "OutOfSamplePredictions":
+        """Return predictions that all subnetworks made together, which have no excess variance."""
+        halves = np.broadcast_to(prediction[:, None], (len(row), 2, prediction.shape[1]))
+        return cls(
+            np.asarray(row, np.int64), prediction, np.asarray(weight, np.float64), np.zeros_like(prediction), halves
+        )
+
+    @property
+    def has_halves(self) -> NDArray[np.bool_]:
+        """Whether several subnetworks predict a row, (rows,)."""
+        result: NDArray[np.bool_] = (self.halves[:, 0] != self.halves[:, 1]).any(axis=1)
+        return result
 
     def restrict(self, rows: NDArray[np.int64]) -> "OutOfSamplePredictions":
         """Return the same for some of the rows."""
@@ -27,7 +44,7 @@ class OutOfSamplePredictions(NamedTuple):
 
     def with_prediction(self, prediction: NDArray[np.float64]) -> "OutOfSamplePredictions":
         """Return other predictions, without excess variance, of the same rows."""
-        return self._replace(prediction=prediction, excess_variance=np.zeros_like(prediction))
+        return self.of_all(self.row, prediction, self.weight)
 
 
 Evaluated = tuple[tuple[ForestNetwork, SubnetworkRows], ...]
@@ -52,10 +69,7 @@ def out_of_sample_predictions(
     network, rows = evaluated[0]
     if len(evaluated) == 1 and rows.are_shared:
         row, weight = rows.of(0)
-        prediction = network.stacked_output(data.X[row], n_jobs)
-        return OutOfSamplePredictions(
-            row.astype(np.int64), prediction, weight.astype(np.float64), np.zeros_like(prediction)
-        )
+        return OutOfSamplePredictions.of_all(row, network.stacked_output(data.X[row], n_jobs), weight)
     outputs = (
         (*rows.of(subnetwork), network.subnetwork_output(subnetwork, data.X[rows.of(subnetwork)[0]]))
         for network, rows in evaluated
@@ -72,14 +86,15 @@ def averaged(
 ) -> OutOfSamplePredictions:
     """Return the mean predictions of rows, given row numbers, weights and outputs of one subnetwork after the other.
 
-    `shape` is that of the target, (rows, outputs).
+    `shape` is that of the target, (rows, outputs). The subnetworks of a row are divided into two halves, by turns.
     """
-    sums, squares = np.zeros(shape), np.zeros(shape)
+    sums, second, squares = (np.zeros(shape) for _ in range(3))
     counts, weights = np.zeros((shape[0], 1)), np.zeros(shape[0])
     for row, weight, prediction in outputs:
         output = prediction - center
         sums[row] += output
         squares[row] += output**2
+        second[row] += np.where(counts[row] % 2, output, 0.0)
         counts[row] += 1
         weights[row] = weight
     seen = np.flatnonzero(counts)
@@ -90,7 +105,9 @@ def averaged(
     if several.any():
         variance[~several] = variance[several].mean(axis=0)
     excess = np.maximum(variance, 0.0) * (1 / k - 1 / n_subnetworks)
-    return OutOfSamplePredictions(seen, mean + center, weights[seen], excess)
+    of_second = np.where(several[:, None], second[seen] / np.maximum(k // 2, 1), mean)
+    halves = np.stack([(sums - second)[seen] / (k - k // 2), of_second], axis=1)
+    return OutOfSamplePredictions(seen, mean + center, weights[seen], excess, halves + center)
 
 
 class WholeLoss(NamedTuple):

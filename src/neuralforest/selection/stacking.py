@@ -211,4 +211,5 @@ def blended(own: OutOfSamplePredictions, other: OutOfSamplePredictions, weight: 
         (1 - weight) * own.prediction + weight * other.prediction,
         own.weight,
         (1 - weight) ** 2 * own.excess_variance + weight**2 * other.excess_variance,
+        (1 - weight) * own.halves + weight * other.halves,
     )

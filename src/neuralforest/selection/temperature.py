@@ -3,13 +3,12 @@
 Means of many probability vectors are under-confident. Out-of-bag, a row is predicted by k of m subnetworks only, and
 the fewer are averaged, the more confident is their mean, so that their best temperature is not that of all. The
 subnetworks of a row are therefore divided into two halves: how the loss falls from k / 2 to k of them tells, to first
-order in 1 / k, how far it falls from k to m.
+order in 1 / k, how far it falls from k to m. Rows that one subnetwork predicts show nothing of it, and are left out.
 
 A temperature must pay by a standard error, and with half a pseudo-row that is misclassified, the prior of Jeffreys for
 a proportion: no sample shows that a model is never wrong.
 """
 
-from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -38,36 +37,20 @@ class Calibration(NamedTuple):
 
 NONE = Calibration(1.0, 0.0)
 
-Outputs = Iterable[tuple[NDArray[np.integer], NDArray[np.floating], NDArray[np.float64]]]
-"""Row numbers, weights and raw predictions of one subnetwork after the other."""
 
-
-def with_calibrated_probabilities(
-    selected: Selected, alone: OutOfSamplePredictions, data: TrainingData, loss: Loss
-) -> Selected:
-    """Return the classifier with a temperature; `alone` are the predictions of its network without a stack.
-
-    Trees that the guard fell back to stay exactly what they are.
-    """
+def with_calibrated_probabilities(selected: Selected, data: TrainingData, loss: Loss) -> Selected:
+    """Return the classifier with a temperature; trees that the guard fell back to stay exactly what they are."""
     network = selected.network.with_temperature(1.0)
     selected = selected._replace(network=network)
     are_trees = network.hard.all() and not network.base_models
     if loss.name != "log_loss" or network.link == "probit" or not network.network_weight > 0 or are_trees:
         return selected
-    both, rows = selected.predictions, data.validation
-    if rows.are_shared:
-        found = of_shared_rows(both, data.y, network.link)
-    else:
-        of_base_models = both.prediction - network.network_weight * alone.restrict(both.row).prediction
-        outputs = (
-            (*rows.of(each), network.network_weight * network.subnetwork_output(each, data.X[rows.of(each)[0]]))
-            for each in range(network.n_subnetworks)
-        )
-        found = fitted(outputs, data.y, network.link, network.n_subnetworks, both.row, of_base_models)
+    both = selected.predictions
+    found = fitted(both, data.y, network.link)
     if found.temperature == 1.0:
         return selected
     both = both._replace(prediction=_with_temperature(both.prediction, network.link, found.temperature))
-    if rows.are_shared:
+    if data.validation.are_shared:
         found = found._replace(gain=selected.validation_loss - validation_loss(network, both, data, loss))
     return selected._replace(
         network=network.with_temperature(found.temperature),
@@ -82,44 +65,24 @@ def _with_temperature(raw: NDArray[np.float64], link: str, temperature: float) -
     return probabilities(link, np.maximum(raw, 0.0), temperature) if link == "identity" else raw / temperature
 
 
-def of_shared_rows(predictions: OutOfSamplePredictions, y: NDArray[np.float64], link: str) -> Calibration:
-    """Return the temperature of predictions that all subnetworks together made."""
-    return fitted([(predictions.row, predictions.weight, predictions.prediction)], y, link, 1, predictions.row)
-
-
 def fitted(
-    outputs: Outputs,
+    predictions: OutOfSamplePredictions,
     y: NDArray[np.float64],  # (all rows, outputs)
     link: str,
-    n_subnetworks: int,
-    rows: NDArray[np.int64],  # to use, each predicted by a subnetwork
-    added: NDArray[np.float64] | None = None,  # (rows, outputs): to the mean of the outputs of a row
 ) -> Calibration:
-    """Return the temperature of the mean of all subnetworks, given what each predicts for its validation rows."""
-    some = slice(None, None, 1 + len(rows) // min(_MOST_ROWS, 1 + _MOST_NUMBERS // y.shape[1]))
-    rows = rows[some]
-    place = np.full(len(y), -1)
-    place[rows] = np.arange(len(rows))
-    sums, counts = np.zeros((2, len(rows), y.shape[1])), np.zeros((2, len(rows)), np.int64)
-    weight = np.zeros(len(rows))
-    for row, row_weight, output in outputs:
-        at = place[row]
-        is_used, at = at >= 0, at[at >= 0]
-        half = counts.sum(axis=0)[at] % 2
-        sums[half, at] += output[is_used]
-        counts[half, at] += 1
-        weight[at] = row_weight[is_used]
-    usable = weight > 0
+    """Return the temperature of the mean of all subnetworks, given out-of-sample predictions of few of them."""
+    usable = predictions.weight > 0
+    if (usable & predictions.has_halves).sum() >= _FEWEST_ROWS:
+        usable &= predictions.has_halves
     if usable.sum() < _FEWEST_ROWS:
         return NONE
-    sums, counts, weight = sums[:, usable], counts[:, usable], weight[usable] / weight[usable].sum()
-    base = 0.0 if added is None else added[some][usable]
-    whole = _logs(sums.sum(axis=0) / counts.sum(axis=0)[:, None] + base, link)
-    halves = [
-        _logs(part / np.maximum(count, 1)[:, None] + base, link) for part, count in zip(sums, counts, strict=True)
-    ]
-    own = _own_class(y[rows[usable]])
-    losses = np.stack([_extrapolated(whole, halves, counts, own, power, n_subnetworks) for power in _POWERS])
+    predictions = predictions.restrict(predictions.row[usable])
+    step = 1 + len(predictions.row) // min(_MOST_ROWS, 1 + _MOST_NUMBERS // y.shape[1])
+    predictions = OutOfSamplePredictions._make(field[::step] for field in predictions)
+    own, weight = _own_class(y[predictions.row]), predictions.weight / predictions.weight.sum()
+    whole, *halves = (_logs(raw, link) for raw in (predictions.prediction, *predictions.halves.swapaxes(0, 1)))
+    factor = _extrapolation(predictions)
+    losses = np.stack([_extrapolated(whole, halves, own, power, factor) for power in _POWERS])
     return _best(losses, weight, _losses_if_wrong(whole))
 
 
@@ -140,22 +103,27 @@ def _log_loss(logs: NDArray[np.float64], own: NDArray[np.int64], power: float) -
     return -np.log(np.maximum(raised[np.arange(len(own)), own] / raised.sum(axis=1), 1e-16))
 
 
+def _extrapolation(predictions: OutOfSamplePredictions) -> float:
+    """Return how far it is from a row's k subnetworks to all, in units of the way from its halves to k of them.
+
+    By variances: the excess of k over all, and that of halves over k.
+    """
+    distance = ((predictions.halves - predictions.prediction[:, None]) ** 2).mean(axis=1).sum()
+    return float(min(predictions.excess_variance.sum() / distance, 1.0)) if distance > 0 else 0.0
+
+
 def _extrapolated(
     whole: NDArray[np.float64],
     halves: list[NDArray[np.float64]],
-    counts: NDArray[np.int64],  # (2, rows): subnetworks in each half
     own: NDArray[np.int64],
     power: float,
-    n_subnetworks: int,
+    factor: float,
 ) -> NDArray[np.float64]:
-    """Return the loss of each row if all subnetworks predicted it: linear in 1 / (their number)."""
-    k = counts.sum(axis=0)
+    """Return the loss of each row if all subnetworks predicted it."""
     loss = _log_loss(whole, own, power)
-    several = counts[1] > 0
-    of_halves = sum(_log_loss(half, own, power) for half in halves) / 2
-    inverse = (1 / counts[0] + 1 / np.maximum(counts[1], 1)) / 2
-    factor = np.maximum(1 / k - 1 / n_subnetworks, 0.0) / np.where(several, inverse - 1 / k, 1.0)
-    return np.where(several, loss + factor * (loss - of_halves), loss)
+    of_halves = np.mean([_log_loss(half, own, power) for half in halves], axis=0)
+    result: NDArray[np.float64] = loss + factor * (loss - of_halves)
+    return result
 
 
 def _losses_if_wrong(logs: NDArray[np.float64]) -> NDArray[np.float64]:
