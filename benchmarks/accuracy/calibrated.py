@@ -24,7 +24,9 @@ from benchmarks.common import RESULTS, append_rows, markdown_row, markdown_table
 from benchmarks.data import Dataset, encode, load, names, split, subsample
 
 _BINS = 15
+_DRAWS = 200
 _TEMPERATURES = 1.05 ** np.arange(-50, 20)
+_ERRORS = ["error_before", "error", "best_error", "beyond_before", "beyond"]
 _CLIP = 1e-6  # of a log loss: where nearly all is certain, ratios mean nothing
 
 
@@ -41,6 +43,8 @@ class Measured(NamedTuple):
     error_before: float  # expected calibration error
     error: float
     best_error: float
+    chance_before: float  # what the error would be if these probabilities were those of the test rows
+    chance: float
 
 
 def measure(dataset: Dataset, number: int) -> Measured:
@@ -56,7 +60,8 @@ def measure(dataset: Dataset, number: int) -> Measured:
     all_p = [with_temperature(plain, each) for each in (1.0, network.temperature, *_TEMPERATURES)]
     losses = [log_loss(p, tested) for p in all_p]
     errors = [calibration_error(p, tested) for p in all_p]
-    shown = (*losses[:2], min(losses), *errors[:2], errors[int(np.argmin(losses))])
+    chance = [error_of_chance(p, number) for p in all_p[:2]]
+    shown = (*losses[:2], min(losses), *errors[:2], errors[int(np.argmin(losses))], *chance)
     return Measured(dataset.name, len(y), number, network.temperature, *shown)
 
 
@@ -71,15 +76,30 @@ def log_loss(p: NDArray[np.float64], y: NDArray[np.int64]) -> float:
 
 def calibration_error(p: NDArray[np.float64], y: NDArray[np.int64]) -> float:
     """Return the expected calibration error of the most probable class, in bins of equal width."""
-    confidence, right = p.max(axis=1), p.argmax(axis=1) == y
+    return _calibration_error(p.max(axis=1), p.argmax(axis=1) == y)
+
+
+def error_of_chance(p: NDArray[np.float64], seed: int) -> float:
+    """Return the mean error of as many rows whose classes have these probabilities."""
+    random, confidence = np.random.default_rng(seed), p.max(axis=1)
+    draws = (_calibration_error(confidence, random.random(len(p)) < confidence) for _ in range(_DRAWS))
+    return float(np.mean(list(draws)))
+
+
+def _calibration_error(confidence: NDArray[np.float64], right: NDArray[np.bool_]) -> float:
     place = np.minimum((confidence * _BINS).astype(int), _BINS - 1)
     differences = np.bincount(place, confidence - right, _BINS)
-    return float(np.abs(differences).sum() / len(y))
+    return float(np.abs(differences).sum() / len(right))
 
 
 def report(runs: pd.DataFrame) -> str:
     """Return the table of all sets, means over splits, and geometric means."""
-    runs = runs.assign(ratio=runs.loss / runs.loss_before, best_ratio=runs.best_loss / runs.loss_before)
+    runs = runs.assign(
+        ratio=runs.loss / runs.loss_before,
+        best_ratio=runs.best_loss / runs.loss_before,
+        beyond_before=runs.error_before - runs.chance_before,
+        beyond=runs.error - runs.chance,
+    )
     mean = runs.groupby("data", sort=False).mean(numeric_only=True)
     n_splits = runs.groupby("data", sort=False).split.nunique()
     lines = ["# Calibrated probabilities", ""]
@@ -89,21 +109,22 @@ def report(runs: pd.DataFrame) -> str:
         f"`benchmarks.accuracy.calibrated`, {versions('scikit-learn')}.",
         "",
         "Best: with the temperature of the lowest log loss on the test rows themselves, which no method can reach. The "
-        "ECE of a perfectly calibrated model is above 0, too: the frequencies in its bins are those of few rows.",
+        "ECE of a perfectly calibrated model is above 0, too, because the frequencies in its bins are those of few "
+        "rows. Beyond chance: the ECE minus that of a model whose probabilities are right, on as many rows.",
         "",
     ]
     head = ["data", "splits", "temperature", "log loss before", "log loss", "ratio", "best ratio"]
-    head += ["ECE before", "ECE", "ECE at best"]
+    head += ["ECE before", "ECE", "ECE at best", "beyond chance before", "beyond chance"]
     lines.append(markdown_table(head))
     for name, row in mean.iterrows():
         cells = [f"{row.temperature:.2f}", f"{row.loss_before:.4g}", f"{row.loss:.4g}", f"{row.ratio:.3f}"]
-        cells += [f"{row.best_ratio:.3f}", f"{row.error_before:.4f}", f"{row.error:.4f}", f"{row.best_error:.4f}"]
+        cells += [f"{row.best_ratio:.3f}", *(f"{row[each]:.4f}" for each in _ERRORS)]
         lines.append(markdown_row([name, n_splits[name], *cells]))
     own = ~mean.index.str.contains(".", regex=False)
     for title, part in (("data folder", mean[own]), ("external", mean[~own]), ("all", mean)):
         if len(part):
             ratios = np.exp(np.log(part[["ratio", "best_ratio"]]).mean())
-            errors = part[["error_before", "error", "best_error"]].mean()
+            errors = part[_ERRORS].mean()
             cells = [*(f"{ratio:.3f}" for ratio in ratios), *(f"{error:.4f}" for error in errors)]
             title = f"{len(part)} sets, {title}: geometric mean of ratios, mean ECE"
             lines.append(markdown_row([title, *[""] * 4, *cells]))

@@ -16,6 +16,7 @@ from neuralforest.network.subnetworks import Training, partition
 _OF_CATEGORIES = {"center": 0.0, "scale": 1.0, "low": 0.0, "high": 1.0, "spread": 0.5}  # units of the inputs
 FAR = 1e30
 """Scaled inputs are clipped to this range: sums of larger ones overflow in float32."""
+_NUMBERS_OF_BLOCK = 65_536  # of inputs that are scaled together, in the cache
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +121,11 @@ def _check_unit(name: str, value: ArrayLike, e: TreeEnsemble) -> NDArray[np.floa
 
 def scaled_inputs(soft: Softening, columns: NDArray[np.floating]) -> NDArray[np.float32]:
     """Return input columns, (rows, columns), as the first layer takes them: scaled, and clipped to a range."""
+    result = np.empty(columns.shape, np.float32)
+    step = max(1, _NUMBERS_OF_BLOCK // max(1, columns.shape[1]))
     with np.errstate(over="ignore"):
-        scaled = (columns - soft.center) / soft.scale
-    np.clip(scaled, soft.low, soft.high, out=scaled)
-    return np.ascontiguousarray(scaled, dtype=np.float32)
+        for start in range(0, len(columns), step):
+            scaled = columns[start : start + step] - soft.center
+            scaled /= soft.scale
+            np.clip(scaled, soft.low, soft.high, out=result[start : start + step], casting="same_kind")
+    return result
