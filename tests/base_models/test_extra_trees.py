@@ -160,3 +160,10 @@ def test_of_many_rows_a_twentieth_evaluates_a_tree_of_a_regression(n_rows, n_cla
     with pytest.raises(Drawn) as error:
         stages(*rows(n_classes, n_rows), n_classes)
     assert error.value.args == (fraction,)
+
+
+def test_the_sample_of_a_tree_does_not_keep_all_rows_in_memory(monkeypatch):
+    monkeypatch.setattr(extra_trees, "MOST_ROWS", 50)
+    for sample in extra_trees._samples(np.arange(1000), 0.9, 4, 0):
+        assert len(sample.training) == 50
+        assert sample.training.base is None  # no view

@@ -91,7 +91,7 @@ def _samples(rows: NDArray[np.int64], fraction: float, n_trees: int, seed: int) 
             parts = np.array_split(random.permutation(rows), n_parts)
         training = np.concatenate(parts[:left_out] + parts[left_out + 1 :])
         if len(training) > MOST_ROWS:
-            training = random.permutation(training)[:MOST_ROWS]
+            training = random.permutation(training)[:MOST_ROWS].copy()  # a view would keep all of them
         yield _Sample(training, parts[left_out])
 
 

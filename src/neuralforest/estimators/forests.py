@@ -268,9 +268,13 @@ def has_out_of_bag_rows(forest: Any) -> bool:
     return bool(parameters.get("bootstrap")) or not whole
 
 
-def bag_counts(forest: Any, n_rows: int) -> list[NDArray[np.int64]]:
-    """Return, for every tree, how often it has drawn each row, (rows,); 0 for out-of-bag rows."""
-    return [np.bincount(rows, minlength=n_rows) for rows in forest.estimators_samples_]
+def bag_counts(forest: Any, n_rows: int, n_trees: int | None = None) -> list[NDArray[np.integer]]:
+    """Return, for every tree, or the first ones, how often it has drawn each row, (rows,); 0 for out-of-bag rows.
+
+    In the smallest integers that hold them.
+    """
+    counts = (np.bincount(rows, minlength=n_rows) for rows in forest.estimators_samples_[:n_trees])
+    return [count.astype(np.min_scalar_type(count.max())) for count in counts]
 
 
 def sample_seeds(forest: Any) -> list[Any]:

@@ -110,5 +110,7 @@ class NeuralForestRegressor(RegressorMixin, NeuralForest):
 
 def _constants(data: TrainingData) -> NDArray[np.float64]:
     """Return the one value of each target that has only one, (outputs,), and NaN for the others."""
-    y = data.y[np.union1d(data.fit.row, data.validation.row)]
+    is_used = np.zeros(len(data.y), np.bool_)
+    is_used[data.fit.row] = is_used[data.validation.row] = True
+    y = data.y[is_used]
     return np.where((y == y[0]).all(axis=0), y[0], np.nan)

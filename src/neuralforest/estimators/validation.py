@@ -29,20 +29,19 @@ class TrainValidationSplit:
                 SubnetworkRows.shared(part, table.weight[part], n_subnetworks) for part in (self.fit, self.validation)
             )
             return fit, validation
-        counts, is_used = forests.bag_counts(forest, table.n_rows)[:n_subnetworks], _may_validate(table)
+        counts, is_used = forests.bag_counts(forest, table.n_rows, n_subnetworks), _may_validate(table)
         is_weighted = table.weight > 0
         out_of_bag = [every_other_first(np.flatnonzero((count == 0) & is_used & is_weighted)) for count in counts]
         if not is_used.all() and all(count.max() == 1 for count in counts):
-            counts = [np.maximum(count, (~is_used).astype(np.int64)) for count in counts]
-        bags = [np.flatnonzero(count) for count in counts]
+            counts = [np.maximum(count, (~is_used).astype(count.dtype)) for count in counts]
         if not any(map(len, out_of_bag)):
             raise InvalidParameterError(
                 "validation='oob' needs trees that leave rows of positive weight out, and none does, with n_samples = "
                 f"{np.count_nonzero(table.weight)}; pass more rows, or X_val and y_val, or use validation='fraction'"
             )
         weight = np.ones(table.n_rows) if forests.draws_by_weight(forest) else table.weight
-        drawn = [count[bag] * weight[bag] for count, bag in zip(counts, bags, strict=True)]
-        weights = [table.weight[rows] for rows in out_of_bag]
+        bags, drawn = map(np.flatnonzero, counts), (count[count > 0] * weight[count > 0] for count in counts)
+        weights = (table.weight[rows] for rows in out_of_bag)
         return SubnetworkRows.own(bags, drawn), SubnetworkRows.own(out_of_bag, weights)
 
 

@@ -1,6 +1,6 @@
 """The rows of a fit: one table, and for every subnetwork its training rows and its validation rows."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -30,17 +30,15 @@ class SubnetworkRows:
         return replace(one, begin=np.repeat(one.begin, n_subnetworks), end=np.repeat(one.end, n_subnetworks))
 
     @classmethod
-    def own(cls, rows: Sequence[NDArray[np.integer]], weights: Sequence[NDArray[np.floating]]) -> "SubnetworkRows":
-        """Give every subnetwork rows of its own; rows of weight 0 are left out."""
-        single = [weight.astype(np.float32) for weight in weights]  # in which the smallest weights are 0, too
-        kept = [weight > 0 for weight in single]
-        ends = np.cumsum([keep.sum() for keep in kept], dtype=np.int64)
-        return cls(
-            np.concatenate([row[keep] for row, keep in zip(rows, kept, strict=True)]).astype(np.int32),
-            np.concatenate([weight[keep] for weight, keep in zip(single, kept, strict=True)]),
-            np.concatenate([[0], ends[:-1]]).astype(np.int64),
-            ends,
-        )
+    def own(cls, rows: Iterable[NDArray[np.integer]], weights: Iterable[NDArray[np.floating]]) -> "SubnetworkRows":
+        """Give every subnetwork rows of its own; rows of weight 0 are left out.
+
+        Both are taken one subnetwork after the other: of many rows, all of them at once would take much memory.
+        """
+        parts = [_of_positive_weight(row, weight) for row, weight in zip(rows, weights, strict=True)]
+        row, weight = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+        ends = np.cumsum([len(part[0]) for part in parts], dtype=np.int64)
+        return cls(row, weight, np.concatenate([[0], ends[:-1]]).astype(np.int64), ends)
 
     def of(self, subnetwork: int) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
         """Return the rows of a subnetwork and their weights."""
@@ -57,6 +55,13 @@ class SubnetworkRows:
     def are_shared(self) -> bool:
         """Whether all subnetworks have the same rows."""
         return bool((self.begin == self.begin[0]).all() and (self.end == self.end[0]).all())
+
+
+def _of_positive_weight(
+    row: NDArray[np.integer], weight: NDArray[np.floating]
+) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+    single = weight.astype(np.float32)  # in which the smallest weights are 0, too
+    return row[single > 0].astype(np.int32), single[single > 0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,8 +85,9 @@ class TrainingData:
     @property
     def training_rows(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """The rows that any subnetwork is trained on, and the weight of each in all of them together."""
-        rows, place = np.unique(self.fit.row, return_inverse=True)
-        return rows.astype(np.int64), np.bincount(place, self.fit.weight).astype(np.float64)
+        weight = np.bincount(self.fit.row, self.fit.weight)
+        rows = np.flatnonzero(weight)  # all weights are positive
+        return rows, weight[rows].astype(np.float64)
 
     def scaled_y(self, network: ForestNetwork) -> NDArray[np.float64]:
         """Return the targets in the units that the network is trained in."""
