@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from benchmarks.accuracy import readme
+from benchmarks.accuracy import calibrated, readme
 from benchmarks.accuracy.report import NETWORK, OURS, complete_splits, summary
 from benchmarks.accuracy.runs import MAX_ROWS
 from benchmarks.common import RESULTS
@@ -33,7 +33,7 @@ _PEERS = {"RandomForest": "RandomForest 500", "ChimeraBoost": "ChimeraBoost", "R
 def numbers() -> dict[str, str]:
     """Return the text of each number by its key, for example "accuracy.comparisons": "30"."""
     found: dict[str, str] = {}
-    for part in (_accuracy, _external, _confirmation, _gains, _intervals, _paper, _speed, _scaling):
+    for part in (_accuracy, _external, _confirmation, _gains, _calibrated, _intervals, _paper, _speed, _scaling):
         found |= part()
     return found
 
@@ -98,6 +98,17 @@ def _gains() -> dict[str, str]:
     means = runs.groupby(["task", "source", "data"])[["reported", "measured"]].mean()
     difference = (means.reported - means.measured).groupby(["task", "source"]).mean()
     return {"gains.points": f"{100 * difference.abs().max():.1f}"}
+
+
+def _calibrated() -> dict[str, str]:
+    mean = calibrated.with_ratios(pd.read_csv(RESULTS / "calibrated.csv")).groupby("data").mean(numeric_only=True)
+    return {
+        "calibrated.sets": _count(len(mean)),
+        "calibrated.ratio": f"{np.exp(np.log(mean.ratio).mean()):.2f}",
+        "calibrated.worst": f"{mean.ratio.max():.2f}",
+        "calibrated.before": f"{mean.beyond_before.mean():.4f}",
+        "calibrated.after": f"{mean.beyond.mean():.4f}",
+    }
 
 
 def _intervals() -> dict[str, str]:

@@ -92,14 +92,19 @@ def _calibration_error(confidence: NDArray[np.float64], right: NDArray[np.bool_]
     return float(np.abs(differences).sum() / len(right))
 
 
-def report(runs: pd.DataFrame) -> str:
-    """Return the table of all sets, means over splits, and geometric means."""
-    runs = runs.assign(
+def with_ratios(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return the runs with ratios of log losses, and calibration errors beyond chance."""
+    return runs.assign(
         ratio=runs.loss / runs.loss_before,
         best_ratio=runs.best_loss / runs.loss_before,
         beyond_before=runs.error_before - runs.chance_before,
         beyond=runs.error - runs.chance,
     )
+
+
+def report(runs: pd.DataFrame) -> str:
+    """Return the table of all sets, means over splits, and geometric means."""
+    runs = with_ratios(runs)
     mean = runs.groupby("data", sort=False).mean(numeric_only=True)
     n_splits = runs.groupby("data", sort=False).split.nunique()
     lines = ["# Calibrated probabilities", ""]

@@ -29,7 +29,7 @@ def cross_validated(seed, n_features=20):
             prediction[inside] = X[inside] @ copy
         errors.append(np.mean((y_new - new @ copies[0]) ** 2))
     predictions = of_rows(lacking[0][:, None])
-    corrected = as_of_all_rows(predictions, lacking[1][:, None], y[:, None], N_FOLDS)
+    corrected = as_of_all_rows(predictions, of_rows(lacking[1][:, None]), y[:, None], N_FOLDS)
     assert_array_equal(corrected.prediction, predictions.prediction)
     return corrected.excess_variance.mean(), np.mean(errors) - np.mean((y_new - new @ fitted(slice(None))) ** 2)
 
@@ -50,7 +50,7 @@ def test_a_steep_curve_is_followed_as_far_as_it_is_measured_exactly():
     for n, lowest, highest in ((60, 0.05, 0.35), (50_000, 0.35, 0.45)):
         y = rng.normal(size=(n, 1))
         more, fewer = (of_rows(y + size * rng.normal(size=(n, 1))) for size in (1.0, np.sqrt(1 + 0.4 * 5 / 3)))
-        excess = as_of_all_rows(more, fewer.prediction, y, N_FOLDS).excess_variance
+        excess = as_of_all_rows(more, fewer, y, N_FOLDS).excess_variance
         assert lowest < excess.mean() < highest
 
 
@@ -62,7 +62,9 @@ def test_without_a_measurement_and_for_one_worth_nothing_the_last_fold_takes_the
     expected = np.tile(0.05 * error, (30, 1))
     assert_allclose(as_of_all_rows(predictions, None, y, N_FOLDS).excess_variance, expected)
     wild = 1e3 * rng.normal(size=(30, 2)) * (1.0, 1_000.0)
-    assert_allclose(as_of_all_rows(predictions, wild, y, N_FOLDS).excess_variance.mean(axis=0), expected[0], rtol=0.05)
+    assert_allclose(
+        as_of_all_rows(predictions, of_rows(wild), y, N_FOLDS).excess_variance.mean(axis=0), expected[0], rtol=0.05
+    )
 
 
 def test_the_excess_variance_of_few_trees_comes_on_top_and_rows_without_weight_do_not_count():
@@ -71,15 +73,15 @@ def test_the_excess_variance_of_few_trees_comes_on_top_and_rows_without_weight_d
     own = rng.uniform(0.0, 0.1, size=(100, 1))
     predictions = of_rows(np.zeros((100, 1)), weight)._replace(excess_variance=own)
     fewer = rng.normal(size=(100, 1))
-    result = as_of_all_rows(predictions, fewer, y, N_FOLDS).excess_variance - own
+    result = as_of_all_rows(predictions, of_rows(fewer), y, N_FOLDS).excess_variance - own
     other = fewer.copy()
     other[50:] = 100.0
-    assert_allclose(as_of_all_rows(predictions, other, y, N_FOLDS).excess_variance - own, result)
+    assert_allclose(as_of_all_rows(predictions, of_rows(other), y, N_FOLDS).excess_variance - own, result)
     assert_allclose(result, np.tile(result[:1], (100, 1)))
     assert 0 < result[0, 0] <= 0.5 * (y[:50] ** 2 - own[:50]).mean()
 
 
 def test_a_model_without_errors_has_no_excess():
     y = np.arange(60.0)[:, None]
-    excess = as_of_all_rows(of_rows(y), y + 1, y, N_FOLDS).excess_variance
+    excess = as_of_all_rows(of_rows(y), of_rows(y + 1), y, N_FOLDS).excess_variance
     assert_array_equal(excess, 0)

@@ -70,10 +70,10 @@ def pair_models(
     names: NDArray[Any] | None,
     encoder: TableEncoder | None,
 ) -> tuple[list[Any], list[NDArray[np.int64]]]:
-    """Fit copies that lack two folds each, and return them with the rows that each lacks; together, all rows."""
+    """Fit copies that lack two folds each, none in common, and return them with the rows that each lacks."""
     label = table.target if is_classifier(forest) else None
     models, left_out = [], []
-    for fold in range(0, len(split.folds), 2):
+    for fold in range(0, len(split.folds) - 1, 2):
         rows = rows_outside(split, fold, label)
         models.append(_copy(forest, table, rows, len(split.folds), names, encoder))
         left_out.append(np.setdiff1d(np.concatenate(split.folds[fold : fold + 2]), rows))

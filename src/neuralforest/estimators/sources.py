@@ -154,10 +154,8 @@ def _of_all_rows(
         return as_of_all_rows(predictions, None, y, len(split.folds))
     forest = forests.prepare_forest(forest, seed, estimator.n_jobs)
     copies, parts = pair_models(forest, table, split, *_columns(estimator))
-    of_pairs = _predictions([converted(estimator, each, table) for each in copies], parts, table)
-    fewer = predictions.prediction.copy()  # of rows that a copy could not lack
-    fewer[np.isin(predictions.row, of_pairs.row)] = of_pairs.prediction
-    return as_of_all_rows(predictions, fewer, y, len(split.folds))
+    of_fewer_rows = _predictions([converted(estimator, each, table) for each in copies], parts, table)
+    return as_of_all_rows(predictions, of_fewer_rows, y, len(split.folds))
 
 
 def partly_trained(

@@ -44,15 +44,31 @@ def is_better(
     The difference of the losses is compared with its standard error, from the differences of single rows. Of few
     validation rows, or few that count, more is needed.
     """
+    gain, error = gain_over(network, predictions, of_trees, data, loss)
+    if np.isinf(gain):
+        return gain > 0
+    needed = _STANDARD_ERRORS + _FEW_ROWS / _n_effective(predictions.weight)
+    return bool(gain > 0 and gain > needed * error)
+
+
+def gain_over(
+    network: ForestNetwork,
+    predictions: OutOfSamplePredictions,
+    of_trees: OutOfSamplePredictions,
+    data: TrainingData,
+    loss: Loss,
+) -> tuple[float, float]:
+    """Return by how much the loss is below that of the trees, for the rows that both have, and its standard error.
+
+    A gain over an infinite loss is infinite, unless both are.
+    """
     of_trees = of_trees.restrict(predictions.row)
     gain = whole_loss(network, of_trees, data, loss).corrected - whole_loss(network, predictions, data, loss).corrected
     (before, weights), (after, _) = (_grouped(network, each, data, loss) for each in (of_trees, predictions))
-    with np.errstate(invalid="ignore"):
-        error = _standard_error(before - after, weights, predictions.weight)
     if not np.isfinite(before).all():
-        return bool(np.isfinite(after).all())
-    needed = _STANDARD_ERRORS + _FEW_ROWS / _n_effective(predictions.weight)
-    return bool(gain > 0 and gain > needed * error)
+        return (np.inf if np.isfinite(after).all() else -np.inf), np.nan
+    with np.errstate(invalid="ignore"):
+        return gain, _standard_error(before - after, weights, predictions.weight)
 
 
 def _n_effective(weight: NDArray[np.float64]) -> float:

@@ -19,7 +19,7 @@ _LARGEST = 0.5
 
 def as_of_all_rows(
     predictions: OutOfSamplePredictions,  # of copies that lack a fold
-    of_fewer_rows: NDArray[np.float64] | None,  # of copies that lack two folds; None where there are too few rows
+    of_fewer_rows: OutOfSamplePredictions | None,  # of copies that lack two folds; None where there are too few rows
     y: NDArray[np.float64],  # (rows of the fit, outputs)
     n_folds: int,
 ) -> OutOfSamplePredictions:
@@ -31,9 +31,12 @@ def as_of_all_rows(
     share, error = _EXPECTED, np.inf
     if of_fewer_rows is not None and (mean > 0).any():
         used = mean > 0
-        gain = (((target - of_fewer_rows) ** 2 - squares)[:, used] / mean[used]).mean(axis=1) * (n_folds - 2) / n_folds
-        share = float(weight @ gain)
-        error = float(np.sqrt((weight**2) @ (gain - share) ** 2))
+        both = np.isin(predictions.row, of_fewer_rows.row)
+        fewer = (target[both] - of_fewer_rows.restrict(predictions.row).prediction) ** 2
+        gain = ((fewer - squares[both])[:, used] / mean[used]).mean(axis=1) * (n_folds - 2) / n_folds
+        part = weight[both] / weight[both].sum()
+        share = float(part @ gain)
+        error = float(np.sqrt((part**2) @ (gain - share) ** 2))
     precision = 1 / max(error, np.finfo(float).tiny) ** 2 if np.isfinite(error) else 0.0
     expected = (precision * share + _EXPECTED / _SPREAD**2) / (precision + 1 / _SPREAD**2)
     excess = np.clip(expected, 0.0, _LARGEST) * mean

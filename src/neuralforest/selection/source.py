@@ -2,13 +2,15 @@
 
 Where a network is not made of all trees of the model (large trees are cut back, models of folds, the default forest),
 the whole model is kept. Weights of 0 and 1 are allowed, so the result is not worse than the source on validation rows.
-The source alone is returned unless the mean is better by more than chance.
+Of weights that are as good as the best one, by half a standard error, the most balanced one is taken: few validation
+rows do not decide between two models, and the mean of both is the safer choice. The source alone is returned unless the
+mean is better by more than chance.
 """
 
 import numpy as np
 
 from neuralforest.network import ForestNetwork, StackedModel
-from neuralforest.selection.evidence import is_better
+from neuralforest.selection.evidence import gain_over, is_better
 from neuralforest.selection.guard import Selected
 from neuralforest.selection.predictions import OutOfSamplePredictions, whole_loss
 from neuralforest.selection.stacking import blended
@@ -18,6 +20,7 @@ SOURCE = "source"
 """The name of the given model among the base models."""
 
 _WEIGHTS = np.linspace(0, 1, 21)
+_TOLERANCE = 0.5  # standard errors by which a weight may be worse than the best one
 
 
 def stacked_with_source(
@@ -38,9 +41,28 @@ def stacked_with_source(
     candidates = [blended(trained.predictions, of_source, weight) for weight in weights]
     losses = [whole_loss(network, each, data, loss).corrected for each in candidates]
     best = int(np.argmin(losses))
+    if not either:
+        best = _most_balanced(network, candidates, best, data, loss)
     if not is_better(network, candidates[best], candidates[-1], data, loss):
         best = len(weights) - 1
     stacked = network.with_base_models((StackedModel(SOURCE, source, float(weights[best])),))
     return trained._replace(
         network=stacked, predictions=candidates[best], forest_loss=losses[-1], validation_loss=losses[best]
     )
+
+
+def _most_balanced(
+    network: ForestNetwork,
+    candidates: list[OutOfSamplePredictions],  # by weight
+    best: int,
+    data: TrainingData,
+    loss: Loss,
+) -> int:
+    """Return the place of the weight nearest to 1/2 that is about as good as the best one."""
+
+    def is_as_good(place: int) -> bool:
+        gain, error = gain_over(network, candidates[best], candidates[place], data, loss)
+        return place == best or gain <= _TOLERANCE * error
+
+    middle = len(candidates) // 2
+    return next(place for place in sorted(range(len(candidates)), key=lambda i: abs(i - middle)) if is_as_good(place))
