@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 
 from neuralforest.selection.predictions import OutOfSamplePredictions
 
-_EXPECTED = (
-    0.05  # part of the squared error that the last fold takes away: mean of five kinds of models on 17 data sets
-)
-_SPREAD = 0.1  # standard deviation of the same
+# Part of the squared error that the last fold takes away: mean and standard deviation of five kinds of models on 17
+# data sets.
+_EXPECTED, _SPREAD = 0.05, 0.1
 _LARGEST = 0.5
 
 

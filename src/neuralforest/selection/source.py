@@ -58,11 +58,15 @@ def _most_balanced(
     data: TrainingData,
     loss: Loss,
 ) -> int:
-    """Return the place of the weight nearest to 1/2 that is about as good as the best one."""
+    """Return the place of the weight nearest to 1/2 that is about as good as the best one.
 
-    def is_as_good(place: int) -> bool:
-        gain, error = gain_over(network, candidates[best], candidates[place], data, loss)
-        return place == best or gain <= _TOLERANCE * error
-
-    middle = len(candidates) // 2
-    return next(place for place in sorted(range(len(candidates)), key=lambda i: abs(i - middle)) if is_as_good(place))
+    The loss is convex in the weight, so that all such weights are next to each other.
+    """
+    middle, place = len(candidates) // 2, best
+    while place != middle:
+        following = place + (1 if place < middle else -1)
+        gain, error = gain_over(network, candidates[best], candidates[following], data, loss)
+        if not gain <= _TOLERANCE * error:
+            break
+        place = following
+    return place
