@@ -13,6 +13,7 @@ from sklearn.ensemble import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
+from sklearn.metrics import log_loss
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import neuralforest as nf
@@ -127,6 +128,17 @@ def test_boosting_is_kept_as_it_is_beside_the_default_network(classifier, tmp_pa
     assert model.validation_loss_ <= model.forest_loss_
     nf.save(model, tmp_path / "model")
     np.testing.assert_array_equal(getattr(nf.load(tmp_path / "model"), name)(X), getattr(model, name)(X))
+
+
+def test_the_log_loss_of_boosting_is_that_of_its_copies_for_folds():
+    X, y = classification(250)
+    model = small(True, boosted(True, random_state=0), stacking="auto").fit(X, y)
+    split = in_folds(nf.estimators.rows.FitRows(X, y, np.ones(250), None, 250), True, model._split_seed)
+    probabilities = np.zeros((250, len(model.classes_)))
+    for fold in split.folds:
+        rows = np.setdiff1d(np.arange(250), fold)
+        probabilities[fold] = boosted(True, random_state=0).fit(X[rows], y[rows]).predict_proba(X[fold])
+    assert model.forest_loss_ == pytest.approx(log_loss(y, probabilities), rel=1e-6)
 
 
 def test_the_loss_of_boosting_is_that_of_rows_that_it_has_not_seen():

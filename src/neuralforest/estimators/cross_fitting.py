@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import is_classifier
 from sklearn.utils import Tags
 
 from neuralforest._frames import TableEncoder
@@ -71,13 +70,10 @@ def pair_models(
     encoder: TableEncoder | None,
 ) -> tuple[list[Any], list[NDArray[np.int64]]]:
     """Fit copies that lack two folds each, none in common, and return them with the rows that each lacks."""
-    label = table.target if is_classifier(forest) else None
-    models, left_out = [], []
-    for fold in range(0, len(split.folds) - 1, 2):
-        rows = rows_outside(split, fold, label)
-        models.append(_copy(forest, table, rows, len(split.folds), names, encoder))
-        left_out.append(np.setdiff1d(np.concatenate(split.folds[fold : fold + 2]), rows))
-    return models, left_out
+    n_folds = len(split.folds)
+    left_out = [np.concatenate(split.folds[fold : fold + 2]) for fold in range(0, n_folds - 1, 2)]
+    parts = [np.setdiff1d(split.fit, pair) for pair in left_out]
+    return [_copy(forest, table, rows, n_folds, names, encoder) for rows in parts], left_out
 
 
 def _copy(
@@ -94,15 +90,6 @@ def _copy(
         model.set_params(n_estimators=-(-model.get_params(deep=False)["n_estimators"] // n_folds))
     forests.grow(model, table, rows, names, encoder)
     return model
-
-
-def rows_outside(split: CrossValidationSplit, fold: int, label: NDArray[Any] | None) -> NDArray[np.int64]:
-    """Return the rows outside a fold and the next; of the latter, rows of classes that would be lost are kept."""
-    rows = np.setdiff1d(split.fit, split.folds[fold])
-    fewer = np.setdiff1d(rows, split.folds[(fold + 1) % len(split.folds)])
-    if label is None:
-        return fewer
-    return rows[np.isin(rows, fewer) | ~np.isin(label[rows], label[fewer])]
 
 
 class CrossFittedForest(EnsembleForest):

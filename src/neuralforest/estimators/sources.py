@@ -111,10 +111,7 @@ def kept_whole(estimator: "FitSteps", table: FitRows, forest: Any, fitted: bool,
         return None
     if isinstance(split, CrossValidationSplit):
         predictions = _of_folds(estimator, table, forest, split, seed)
-        y = estimator._columns(network, table.target)
-        if network.classes is not None and y.shape[1] == 1:  # log-odds of the second class
-            y = np.column_stack([1.0 - y, y])
-        return Source(model, network, _of_all_rows(estimator, predictions, y, table, forest, split, seed))
+        return Source(model, network, _of_all_rows(estimator, predictions, network, table, forest, split, seed))
     return Source(model, network, _predictions([network], [split.validation], table))
 
 
@@ -143,13 +140,19 @@ def _predictions(
 def _of_all_rows(
     estimator: "FitSteps",
     predictions: OutOfSamplePredictions,
-    y: NDArray[np.float64],
+    network: ForestNetwork,
     table: FitRows,
     forest: Any,
     split: CrossValidationSplit,
     seed: int,
 ) -> OutOfSamplePredictions:
-    """Return predictions of the copies for folds, corrected for the rows that they lack."""
+    """Return predictions of the copies for folds, corrected for the rows that they lack; those of classes as they are.
+
+    The log loss of over-confident models does not fall with more rows as a squared error does.
+    """
+    if network.classes is not None or network.link != "identity":
+        return predictions
+    y = estimator._columns(network, table.target)
     if len(predictions.row) < _FEWEST_ROWS:
         return as_of_all_rows(predictions, None, y, len(split.folds))
     forest = forests.prepare_forest(forest, seed, estimator.n_jobs)
@@ -186,8 +189,7 @@ def partly_trained(
         predictions = out_of_sample_predictions(((ForestNetwork(whole), rows),), data, estimator.n_jobs)
     if not isinstance(split, CrossValidationSplit):
         return Source(estimator.forest_.forest, ForestNetwork(whole), predictions)
-    if trained.network.link == "identity":
-        predictions = _of_all_rows(estimator, predictions, data.y, table, forest, split, seed)
+    predictions = _of_all_rows(estimator, predictions, trained.network, table, forest, split, seed)
     model = _on_all_rows(estimator, table, forest, fitted, split.fit, seed)
     return Source(model, converted(estimator, model, table), predictions)
 
