@@ -102,8 +102,9 @@ def main() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for name in NOISE:
-            for seed in options.seeds:
-                learned, plain, tenths = synthetic(name, seed)
+            runs = {seed: synthetic(name, seed) for seed in options.seeds}
+            means = [np.array([run[i] for run in runs.values()], np.float64).mean(axis=0) for i in range(3)]
+            for seed, (learned, plain, tenths) in [*runs.items(), ("mean", means)]:
                 rows.append([name, seed, f"{learned:.3f}", f"{plain:.3f}", " ".join(f"{each:.2f}" for each in tenths)])
         heads = ["noise", "seed", "learned scale", "disagreement", "coverage by tenths of the noise"]
         lines += [markdown_table(heads, rows), ""]
