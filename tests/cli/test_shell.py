@@ -72,6 +72,8 @@ def test_the_demonstration_needs_no_extras_and_other_commands_name_theirs(shell)
         "training one network per tree, validated on the out-of-bag rows of the tree",
     ):
         assert out.count(part) == 2
+    assert "60 of 60 trees improved" in out  # all of the forest, which is not stacked
+    assert "warning" not in err
     assert "Test scores (held-out rows):" in out
     assert re.search(r"diabetes +RMSE( +[\d.]+){4} +[+-][\d.]+%", out)
     assert re.search(r"breast cancer +log loss( +[\d.]+){4} +[+-][\d.]+%", out)

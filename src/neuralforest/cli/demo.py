@@ -88,7 +88,7 @@ def _one_problem(
     print(f"   growing a forest of {forest.n_estimators} trees ...", end=" ", flush=True)
     forest.fit(X, y)
     print(f"{sum(tree.get_n_leaves() for tree in forest.estimators_)} leaves")
-    network = kind(forest, callback=ProgressBar(), random_state=seed, n_jobs=-1)
+    network = kind(forest, stacking=None, callback=ProgressBar(), random_state=seed, n_jobs=-1)
     _convert(forest, network.contrast, X, y, X_test)
     print("   training one network per tree, validated on the out-of-bag rows of the tree ...", flush=True)
     _, of_network = _timed_fit(network, X, y)
