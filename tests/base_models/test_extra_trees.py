@@ -167,3 +167,22 @@ def test_the_sample_of_a_tree_does_not_keep_all_rows_in_memory(monkeypatch):
     for sample in extra_trees._samples(np.arange(1000), 0.9, 4, 0):
         assert len(sample.training) == 50
         assert sample.training.base is None  # no view
+
+
+@pytest.mark.parametrize("n_classes", [0, 3])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_trees_of_a_few_of_many_rows_are_the_same_as_of_the_whole_table(monkeypatch, n_classes, weighted):
+    monkeypatch.setattr(extra_trees, "MOST_ROWS", 100)
+    X, y = rows(n_classes, 600)
+    task = base_model_task(X, np.array(list("abc"))[y] if n_classes else y, n_classes > 0)
+    task = task._replace(weight=np.random.default_rng(1).uniform(0.5, 2.0, 600) if weighted else task.weight)
+    *_, last = extra_trees.extra_trees(task)
+    samples = list(extra_trees._samples(task.training, extra_trees.max_samples(task.n_rows), 4, task.seed))
+    target = extra_trees._Target.of(task)
+    x, most = np.ascontiguousarray(task.data.X.T), int(np.sqrt(X.shape[1])) if n_classes else X.shape[1]
+    for number, sample in enumerate(samples):
+        assert len(sample.training) == 100
+        tree = extra_trees._tree(x, target, sample.training, most, task.seed + number)
+        own = last.model.ensemble[number : number + 1]
+        assert_array_equal(own.threshold, tree.threshold)
+        assert_array_equal(own.value, target.center + target.scale * tree.value)

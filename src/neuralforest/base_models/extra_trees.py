@@ -33,8 +33,8 @@ def extra_trees(task: Task) -> Stages:
     rows, n_rows = task.training, task.n_rows
     if len(rows) < _FEWEST_ROWS:
         return
-    target, x = _Target.of(task), np.ascontiguousarray(task.data.X.T)
-    max_features = max(1, int(np.sqrt(len(x)))) if task.classifier else len(x)
+    target, n_features = _Target.of(task), task.data.X.shape[1]
+    max_features = max(1, int(np.sqrt(n_features))) if task.classifier else n_features
     n_trees = int(np.clip(400_000 / n_rows, 50, 200))
     if task.classifier and n_trees * min(len(rows), MOST_ROWS) * task.data.y.shape[1] > _MOST_NUMBERS:
         warnings.warn(
@@ -48,11 +48,16 @@ def extra_trees(task: Task) -> Stages:
     samples = list(_samples(rows, fraction, n_trees, task.seed))
     trees: list[FlatTrees | None] = [None] * n_trees
     orders = [task.order(sample.training) for sample in samples]
+    are_few = len(samples[0].training) < len(rows) // 2  # of many rows, which are then not copied for all trees
+    x = None if are_few else np.ascontiguousarray(task.data.X.T)
 
     def grow(number: int) -> None:
-        order = orders[number]
-        own = x if order is None else np.ascontiguousarray(order.transform(task.data.X).T)
-        trees[number] = _tree(own, target, samples[number].training, max_features, task.seed + number)
+        X, own, rows, order = task.data.X, target, samples[number].training, orders[number]
+        if are_few:
+            X, own, rows = X[rows], target.restrict(rows), np.arange(len(rows))
+        columns = x if order is None else order.transform(X).T
+        columns = np.ascontiguousarray(X.T if columns is None else columns)
+        trees[number] = _tree(columns, own, rows, max_features, task.seed + number)
 
     with _parallel.team(_parallel.effective_n_jobs(task.n_jobs)) as run:
         for first, last in ((0, _FIRST_TREES), (_FIRST_TREES, n_trees)):
@@ -121,6 +126,12 @@ class _Target(NamedTuple):
             return cls(value, task.row_weight, np.searchsorted(classes, task.target), 0.0, 1.0, classes)
         y, center, scale = task.standardized()
         return cls(y if task.row_weight is None else y * task.row_weight, task.row_weight, None, center, scale, None)
+
+    def restrict(self, rows: NDArray[np.int64]) -> "_Target":
+        """Return the same for some of the rows."""
+        weight = None if self.weight is None else self.weight[rows]
+        column = None if self.column is None else self.column[rows]
+        return self._replace(value=self.value[rows], weight=weight, column=column)
 
 
 def _tree(x: NDArray[np.floating], target: _Target, rows: NDArray[np.int64], max_features: int, seed: int) -> FlatTrees:

@@ -1,6 +1,6 @@
 """Out-of-sample predictions: what networks predict on validation rows that they were not trained on."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -70,12 +70,20 @@ def out_of_sample_predictions(
     if len(evaluated) == 1 and rows.are_shared:
         row, weight = rows.of(0)
         return OutOfSamplePredictions.of_all(row, network.stacked_output(data.X[row], n_jobs), weight)
-    outputs = (
-        (*rows.of(subnetwork), network.subnetwork_output(subnetwork, data.X[rows.of(subnetwork)[0]]))
-        for network, rows in evaluated
-        for subnetwork in range(network.n_subnetworks)
-    )
-    return averaged(outputs, data.y.shape, data.y.mean(axis=0), network.n_subnetworks)
+    is_used = np.zeros(len(data.y), np.bool_)  # of many rows, a sample
+    for _, rows in evaluated:
+        is_used[rows.row] = True
+    used, place = np.flatnonzero(is_used), np.cumsum(is_used, dtype=np.int32) - 1
+
+    def outputs() -> Iterator[tuple[NDArray[np.integer], NDArray[np.floating], NDArray[np.float64]]]:
+        for network, rows in evaluated:
+            for subnetwork in range(network.n_subnetworks):
+                row, weight = rows.of(subnetwork)
+                yield place[row], weight, network.subnetwork_output(subnetwork, data.X[row])
+
+    shape, center = (len(used), data.y.shape[1]), data.y.mean(axis=0)
+    result = averaged(outputs(), shape, center, network.n_subnetworks)
+    return result._replace(row=used[result.row])
 
 
 def averaged(

@@ -12,6 +12,7 @@ from neuralforest.network import ForestNetwork
 
 MOST_VALIDATION_ROWS = 250_000
 """Out-of-bag rows that are used: no decision gets better by more, and to predict them takes as long as an epoch."""
+_ENTRIES_AT_ONCE = 1_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,9 +86,12 @@ class TrainingData:
     @property
     def training_rows(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """The rows that any subnetwork is trained on, and the weight of each in all of them together."""
-        weight = np.bincount(self.fit.row, self.fit.weight)
+        weight = np.zeros(len(self.y))
+        for start in range(0, len(self.fit.row), _ENTRIES_AT_ONCE):  # whose numbers numpy copies
+            entries = slice(start, start + _ENTRIES_AT_ONCE)
+            np.add.at(weight, self.fit.row[entries], self.fit.weight[entries])
         rows = np.flatnonzero(weight)  # all weights are positive
-        return rows, weight[rows].astype(np.float64)
+        return rows, weight[rows]
 
     def scaled_y(self, network: ForestNetwork) -> NDArray[np.float64]:
         """Return the targets in the units that the network is trained in."""
