@@ -32,6 +32,13 @@ def test_the_bits_of_traversal(sizes, outputs, n, seed):
     np.testing.assert_array_equal(by_descent(network, X), by_traversal(network, X))
 
 
+def test_more_rows_than_pass_through_a_tree_at_once():
+    e = random_ensemble((1, 150), seed=4, compare_dtype="float32")
+    network = ForestNetwork(e)
+    X = np.resize(rows_on_thresholds(e, np.random.default_rng(0), 500), (descent._BATCH + 70, e.n_features))
+    np.testing.assert_array_equal(by_descent(network, X), by_traversal(network, X))
+
+
 def test_infinite_thresholds_do_not_lead_beyond_a_leaf():
     e = random_ensemble((9, 70), seed=3, compare_dtype="float32")
     threshold = np.where(np.arange(e.n_splits) % 3 == 0, np.inf, e.threshold)

@@ -2,8 +2,9 @@
 
 A row waits for the node that it has come to, and for its own number there. Vector instructions load the nodes and the
 numbers of many rows at once, so that the waiting times overlap. The children of a node are adjacent: the next node is
-the left child, or the one after it. A leaf is its own child, where a row stays until all rows of its block have come
-to a leaf. Values are added in the order of `traverse.add_leaf_values`.
+the left child, or the one after it. A leaf is its own child, where a row stays until some more rows of the block have
+come to a leaf; the next rows then take their places, because the leaves of one tree have very different depths. Values
+are added in the order of `traverse.add_leaf_values`.
 """
 
 from typing import Any, NamedTuple
@@ -12,14 +13,15 @@ import numba
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils
 from numba.extending import intrinsic
 
 from neuralforest._kernels.jit import kernel, part
-from neuralforest._kernels.trees.blocks import BIT, BITS, BLOCK, PLACE, PLACES, WORD, data_of, filled, gather
+from neuralforest._kernels.trees.blocks import BIT, BLOCK, PLACE, PLACES, WORD, data_of, filled, gather
 
 _FLOATS = ir.VectorType(ir.FloatType(), BLOCK)
 _BATCH = 65_536  # rows that pass through a tree before the next tree, which takes its place in the cache
+_MOST_WAITING = 8  # rows of a block in a leaf, for which the next rows are not yet worth loading
+_NONE, _ONE = np.uint64(0), np.uint64(1)
 
 
 class LargeTrees(NamedTuple):
@@ -51,7 +53,7 @@ def packed_nodes(threshold: Any, feature: Any, missing_right: Any, child: Any) -
 
 @intrinsic  # type: ignore[untyped-decorator]
 def _step(context: Any, node: Any, first: Any, places: Any, row: Any, X: Any, start: Any) -> Any:
-    """Move every row of a block from its node to a child; return whether one has moved.
+    """Move every row of a block from its node to a child; return which have moved, as the bits of a number.
 
     `row` (BLOCK,) is where the numbers of a row begin, counted from those of row `start`.
     """
@@ -72,43 +74,66 @@ def _step(context: Any, node: Any, first: Any, places: Any, row: Any, X: Any, st
         right = builder.select(builder.icmp_signed("!=", flag, filled(PLACE, 0)), *above)
         after = builder.add(builder.lshr(upper, filled(PLACE, FEATURE_BITS + 1)), builder.zext(right, PLACES))
         builder.store(after, at, align=4)
-        any_ = cgutils.get_or_insert_function(
-            builder.module, ir.FunctionType(BIT, [BITS]), f"llvm.vector.reduce.or.v{BLOCK}i1"
-        )
-        return builder.call(any_, [builder.icmp_signed("!=", after, place)])
+        return builder.bitcast(builder.icmp_signed("!=", after, place), WORD)
 
-    return types.boolean(node, types.intp, places, row, X, types.intp), generate
+    return types.uint64(node, types.intp, places, row, X, types.intp), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def _count(context: Any, bits: Any) -> Any:
+    """Return how many bits of a number are set."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.ctpop(arguments[0])
+
+    return types.intp(types.uint64), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def _lowest(context: Any, bits: Any) -> Any:
+    """Return the place of the lowest bit that is set."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.cttz(arguments[0], ir.Constant(BIT, 1))
+
+    return types.intp(types.uint64), generate
 
 
 @part
-def _begin_rows(row, n, n_features):  # type: ignore[no-untyped-def]
-    """Fill where the numbers of the rows of a block begin; lanes without a row take those of the last one."""
-    for r in range(BLOCK):
-        row[r] = min(r, n - 1) * n_features
+def _replace(trees, tree, waiting, places, row, number, following, start, end, X, out):  # type: ignore[no-untyped-def]
+    """Add the values of the rows that wait in a leaf, and begin with the following rows; return the first left over."""
+    while waiting:
+        lane = _lowest(waiting)
+        waiting &= waiting - _ONE
+        if number[lane] >= 0:
+            leaf = trees.first_leaf[tree] + trees.leaf[trees.first_node[tree] + places[lane]]
+            for o in range(out.shape[1]):
+                out[number[lane], o] += trees.value[leaf, o]
+        places[lane], number[lane] = 0, -1
+        if following < end:
+            number[lane], row[lane] = following, (following - start) * X.shape[1]
+            following += 1
+    return following
 
 
 @kernel
 def add_leaf_values(trees, chosen, X, out):  # type: ignore[no-untyped-def]
     """Add the values of the chosen trees to `out` (rows, outputs), tree by tree in the given order."""
-    places, row = np.empty(BLOCK, np.int32), np.empty(BLOCK, np.int32)
-    for batch in range(0, len(X), _BATCH):
-        batch_end = min(batch + _BATCH, len(X))
+    places, row, number = np.zeros(BLOCK, np.int32), np.zeros(BLOCK, np.int32), np.full(BLOCK, -1)
+    for start in range(0, len(X), _BATCH):
+        end = min(start + _BATCH, len(X))
         for tree in chosen:
-            first, first_leaf = trees.first_node[tree], trees.first_leaf[tree]
-            for start in range(batch, batch_end, BLOCK):
-                n = min(BLOCK, batch_end - start)
-                _begin_rows(row, n, X.shape[1])
-                for r in range(BLOCK):
-                    places[r] = 0
-                while _step(trees.node, first, places, row, X, start):
-                    pass
-                for r in range(n):
-                    leaf = first_leaf + trees.leaf[first + places[r]]
-                    for o in range(out.shape[1]):
-                        out[start + r, o] += trees.value[leaf, o]
+            following, moved = start, _NONE
+            while True:
+                if moved == _NONE or (following < end and _count(~moved) >= _MOST_WAITING):
+                    is_over = moved == _NONE and following >= end
+                    following = _replace(trees, tree, ~moved, places, row, number, following, start, end, X, out)
+                    if is_over:
+                        break
+                moved = _step(trees.node, trees.first_node[tree], places, row, X, start)
 
 
-if numba.config.DISABLE_JIT:  # the same operation in plain NumPy
+if numba.config.DISABLE_JIT:  # the same operations in plain NumPy
 
     def _step(node, first, places, row, X, start):  # type: ignore[no-redef,no-untyped-def]
         at, before = node[first + places].view(np.uint64), places.copy()
@@ -116,4 +141,10 @@ if numba.config.DISABLE_JIT:  # the same operation in plain NumPy
         x = X.ravel()[start * X.shape[1] + row + upper % 2**FEATURE_BITS]
         missing_right = (upper >> FEATURE_BITS) % 2 == 1
         places[:] = (upper >> (FEATURE_BITS + 1)) + ((x > threshold) | (missing_right & np.isnan(x)))
-        return bool((places != before).any())
+        return np.packbits(places != before, bitorder="little").view(np.uint64)[0]
+
+    def _count(bits):  # type: ignore[no-redef,no-untyped-def]
+        return int(bits).bit_count()
+
+    def _lowest(bits):  # type: ignore[no-redef,no-untyped-def]
+        return (int(bits) & -int(bits)).bit_length() - 1
