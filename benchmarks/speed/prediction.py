@@ -1,6 +1,6 @@
 """Prediction of default models against LightGBM, CatBoost and XGBoost with their defaults, all on one thread.
 
-Generated rows of 20 features, and the data sets of the benchmark, whose rows are repeated up to 100,000.
+Generated rows of 20 features, and all data sets of the data folder, whose rows are repeated up to 100,000.
 """
 
 from collections.abc import Callable, Iterator
@@ -10,12 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 import neuralforest as nf
-from benchmarks.data import encode, load
+from benchmarks.data import encode, load, names
 from benchmarks.speed.common import Row, least_processor_seconds, seconds
 
 _ROWS = 100_000
 _MOST_TRAINING_ROWS = 20_000
-_DATA = ("power_plant", "spambase", "phoneme", "wine_red", "california_housing", "adult", "satimage", "ames_housing")
 
 
 class Case(NamedTuple):
@@ -25,15 +24,16 @@ class Case(NamedTuple):
     X: NDArray[np.float64]
     y: NDArray[Any]
     is_regression: bool
+    is_generated: bool = False
 
 
 def rows(quick: bool) -> Iterator[Row]:
-    """Compare 1, 1,000 and 100,000 rows; the network alone with CatBoost, the stack with LightGBM."""
+    """Compare 1, 100,000 and, if generated, 1,000 rows; the network alone with CatBoost, the stack with LightGBM."""
     for case in _cases(quick):
         models = _fitted(case)
         ours = models["ours"]
         alone = ours.network_.with_base_models()
-        for n in (1, 1_000, _ROWS):
+        for n in (1, 1_000, _ROWS) if case.is_generated else (1, _ROWS):
             X = np.resize(case.X, (n, case.X.shape[1]))
             times = _times(models, alone, X, 2 if quick else 5)
             what = f"predict, {case.name}, {n:,} rows"
@@ -86,10 +86,11 @@ def _cases(quick: bool) -> Iterator[Case]:
     X = rng.normal(size=(5_000 if quick else _MOST_TRAINING_ROWS, 20))
     signal = X[:, 0] * X[:, 1] + np.sin(3 * X[:, 2]) + X[:, 3]
     noisy = signal + 0.5 * rng.normal(size=len(X))
-    yield Case("generated, regression", X, noisy, True)
-    yield Case("generated, 2 classes", X, (noisy > 0).astype(int), False)
-    yield Case("generated, 10 classes", X, np.digitize(noisy, np.quantile(signal, np.arange(1, 10) / 10)), False)
-    for name in () if quick else _DATA:
+    yield Case("generated, regression", X, noisy, True, True)
+    yield Case("generated, 2 classes", X, (noisy > 0).astype(int), False, True)
+    yield Case("generated, 10 classes", X, np.digitize(noisy, np.quantile(signal, np.arange(1, 10) / 10)), False, True)
+    every = () if quick else [name for folder in ("paper", "regression", "classification") for name in names(folder)]
+    for name in every:
         dataset = load(name)
         features = np.asarray(encode(dataset.X), np.float64)[:_MOST_TRAINING_ROWS]
         is_regression = dataset.task == "regression"

@@ -13,7 +13,7 @@ BLOCK = 64
 
 PLACE, WORD, NUMBER, BIT = ir.IntType(32), ir.IntType(64), ir.DoubleType(), ir.IntType(1)
 POINTER = ir.PointerType()  # one for all: some versions of llvmlite compare them by identity
-PLACES, WORDS, NUMBERS = (ir.VectorType(kind, BLOCK) for kind in (PLACE, WORD, NUMBER))
+PLACES, NUMBERS = (ir.VectorType(kind, BLOCK) for kind in (PLACE, NUMBER))
 
 
 def data_of(context: Any, builder: Any, signature: Any, arguments: Any, number: int) -> Any:
