@@ -1,8 +1,9 @@
-"""Prediction of default models against LightGBM, CatBoost and XGBoost with their defaults, all on one thread.
+"""Default models against LightGBM, CatBoost and XGBoost with their defaults, all on one thread: prediction, and fits.
 
 Generated rows of 20 features, and all data sets of the data folder, whose rows are repeated up to 100,000.
 """
 
+import time
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -15,6 +16,7 @@ from benchmarks.speed.common import Row, least_processor_seconds, seconds
 
 _ROWS = 100_000
 _MOST_TRAINING_ROWS = 20_000
+_FEWEST_ROWS_OF_FIT = 1_000  # on fewer, fits take a second or two
 
 
 class Case(NamedTuple):
@@ -28,9 +30,17 @@ class Case(NamedTuple):
 
 
 def rows(quick: bool) -> Iterator[Row]:
-    """Compare 1, 100,000 and, if generated, 1,000 rows; the network alone with CatBoost, the stack with LightGBM."""
+    """Compare 1, 100,000 and, if generated, 1,000 rows; the network alone with CatBoost, the stack with LightGBM.
+
+    Fits are compared with CatBoost.
+    """
+    _load_kernels()
     for case in _cases(quick):
-        models = _fitted(case)
+        models, fit_times = _fitted(case)
+        if len(case.X) > _FEWEST_ROWS_OF_FIT:
+            note = ", ".join(f"{name} {seconds(fit_times[name])}" for name in ("LightGBM", "XGBoost"))
+            what = f"fit, {case.name}, {len(case.X):,} rows x {case.X.shape[1]}: CatBoost"
+            yield _row(what, fit_times["ours"], fit_times["CatBoost"], 1.0, note)
         ours = models["ours"]
         alone = ours.network_.with_base_models()
         for n in (1, 1_000, _ROWS) if case.is_generated else (1, _ROWS):
@@ -61,8 +71,16 @@ def _times(models: dict[str, Any], alone: nf.ForestNetwork, X: NDArray[np.float6
     return least_processor_seconds(calls, rounds, repeats)
 
 
-def _fitted(case: Case) -> dict[str, Any]:
-    """Return default models, on one thread each."""
+def _load_kernels() -> None:
+    """Fit a few rows, so that the times of the first case do not include the loading of libraries and kernels."""
+    X = np.random.default_rng(0).normal(size=(300, 5))
+    y = X[:, 0] + X[:, 1] ** 2
+    _fitted(Case("few rows", X, y, True))
+    _fitted(Case("few rows", X, (y > 1).astype(int), False))
+
+
+def _fitted(case: Case) -> tuple[dict[str, Any], dict[str, float]]:
+    """Return default models, on one thread each, and the processor times of their fits."""
     from catboost import CatBoostClassifier, CatBoostRegressor
     from lightgbm import LGBMClassifier, LGBMRegressor
     from xgboost import XGBClassifier, XGBRegressor
@@ -76,9 +94,12 @@ def _fitted(case: Case) -> dict[str, Any]:
         ),
         "XGBoost": (XGBRegressor if first else XGBClassifier)(n_jobs=1),
     }
-    for model in models.values():
+    times = {}
+    for name, model in models.items():
+        started = time.process_time()
         model.fit(case.X, case.y)
-    return models
+        times[name] = time.process_time() - started
+    return models, times
 
 
 def _cases(quick: bool) -> Iterator[Case]:

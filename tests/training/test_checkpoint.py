@@ -213,8 +213,9 @@ def test_a_write_that_fails_leaves_the_last_file(half, monkeypatch):
         raise OSError("disk full")
 
     monkeypatch.setattr(os, "fsync", fail)
-    with pytest.warns(ConvergenceWarning, match="cannot be written .disk full.: the fit goes on without it"):
+    with pytest.warns(ConvergenceWarning, match="cannot be written .disk full.: the fit goes on without it") as caught:
         trained = train(network, data, SETTINGS, checkpoint=Checkpoint(path, every=1))
+    assert len(caught) == 1  # and not one for every epoch
     assert_same(trained, train(network, data, SETTINGS))
     assert path.read_bytes() == before
     monkeypatch.undo()

@@ -48,6 +48,7 @@ class Checkpoint:
     every: int = 10
     _fingerprint: str = field(default="", init=False, repr=False)
     _last_epoch: int = field(default=0, init=False, repr=False)
+    _has_failed: bool = field(default=False, init=False, repr=False)  # in this fit, which has warned of it
 
     def __post_init__(self) -> None:
         if self.every < 1:
@@ -69,6 +70,7 @@ class Checkpoint:
             digest.update(np.ascontiguousarray(array).tobytes())
         self._fingerprint = digest.hexdigest()
         self._last_epoch = settings.max_epochs
+        self._has_failed = False
 
     def save(self, state: State) -> None:
         """Write the state, where it is due. A file that cannot be written is no reason to lose the fit."""
@@ -80,11 +82,14 @@ class Checkpoint:
         try:
             write_atomically(self.path, [safetensors.numpy.save(arrays, metadata)])
         except OSError as error:
-            warnings.warn(
-                f"the checkpoint of epoch {epoch} cannot be written ({error}): the fit goes on without it",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
+            if not self._has_failed:
+                warnings.warn(
+                    f"the checkpoint of epoch {epoch} cannot be written ({error}): the fit goes on without it; "
+                    "further failures are not reported",
+                    ConvergenceWarning,
+                    stacklevel=2,
+                )
+            self._has_failed = True
 
     def load(self, state: State) -> None:
         """Replace the given state by the one on file, if there is a file."""
