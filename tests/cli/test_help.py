@@ -49,9 +49,11 @@ def test_the_help_of_fit_states_its_defaults(capsys):
     assert f"hold out {nf.NeuralForestRegressor().validation_fraction:g}" in text
 
 
-@pytest.mark.parametrize(("classifier", "fewest"), [(False, 8), (True, 20)])
+@pytest.mark.parametrize(("classifier", "fewest"), [(False, 8), (True, 12)])
 def test_the_help_of_fit_states_the_number_of_trees(classifier, fewest, capsys):
-    counts = [default_forest(classifier, n_rows, 4).n_estimators for n_rows in (10, 300, 1000, 5000, 10**6)]
+    n_classes = 2 if classifier else None
+    sizes = (10, 300, 1000, 5000, 10**6)
+    counts = [default_forest(classifier, n_rows, 4, n_classes=n_classes).n_estimators for n_rows in sizes]
     assert (counts[0], counts[-1]) == (60, fewest)
     assert counts == sorted(counts, reverse=True)
     assert f"{fewest} to 60" in " ".join(help_of("fit", capsys).split())

@@ -377,6 +377,22 @@ def test_many_features_get_more_and_larger_trees():
     assert (grown.n_estimators, grown.estimator.max_leaf_nodes) == (33, 64)
 
 
+@pytest.mark.parametrize(
+    ("rows", "features", "two", "three"),
+    [(1_000, 5, 50, 50), (3_000, 20, 20, 20), (4_000, 40, 20, 30), (5_000, 5, 16, 20), (20_000, 40, 12, 30)],
+)
+def test_two_classes_of_many_rows_need_fewer_trees(rows, features, two, three):
+    counts = [forests.default_forest(True, rows, features, n_classes=n).n_estimators for n in (2, 3)]
+    assert counts == [two, three]
+
+
+@pytest.mark.parametrize(("n_classes", "trees"), [(2, 16), (3, 20)])
+def test_a_fit_counts_the_classes(n_classes, trees):
+    X = np.random.default_rng(0).normal(size=(5_000, 5))
+    model = small(True).set_params(forest=None, max_epochs=1).fit(X, np.arange(len(X)) % n_classes)
+    assert model.forest_.n_estimators == trees
+
+
 @BOTH
 def test_weights_and_several_targets_get_the_default_forest(classifier):
     X, y = problem(classifier)

@@ -65,7 +65,7 @@ def _add_model_arguments(parser: argparse.ArgumentParser) -> None:
         help="validation rows: oob (the out-of-bag rows of each tree), cv (folds), a fraction to hold out, or auto: "
         f"oob for independent training, else hold out {defaults['validation_fraction']:g} (default: %(default)s)",
     )
-    trees = "number of trees; disables stacking (default: with stacking, 8 to 60 trees, 20 to 60 for classification, "
+    trees = "number of trees; disables stacking (default: with stacking, 8 to 60 trees, 12 to 60 for classification, "
     add("--trees", type=_positive, metavar="N", help=trees + "decreasing with the number of rows)")
     add(
         "--epochs",

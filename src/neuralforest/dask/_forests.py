@@ -59,6 +59,9 @@ def forest_of(
     forest = forests.source_of(estimator.forest, estimator._classifier)
     if forest is None:
         n_categories = None if estimator._encoder is None else estimator._encoder.n_categories
-        forest = forests.default_forest(estimator._classifier, n_rows, n_features, n_categories, not takes_plain_rows)
+        n_classes = len(estimator.classes_) if estimator._classifier else None
+        forest = forests.default_forest(
+            estimator._classifier, n_rows, n_features, n_categories, not takes_plain_rows, n_classes=n_classes
+        )
     forest = forests.prepare_forest(forest, seed, estimator.n_jobs)
     return forest, int(forest.n_estimators)

@@ -91,7 +91,8 @@ class FitSteps(Parameters):
         n_categories = None if self._encoder is None else self._encoder.n_categories
         shape, any_rows = (table.n_weighted_rows, table.X.shape[1]), not forests.can_be_bagged(table)
         features = screening.relevant_features(table, self._classifier)
-        return forests.default_forest(self._classifier, *shape, n_categories, any_rows, features)
+        n_classes = len(self.classes_) if self._classifier else None
+        return forests.default_forest(self._classifier, *shape, n_categories, any_rows, features, n_classes)
 
     def _grow(self, table: FitRows, fitted: bool, seed: int, is_default: bool) -> Split:
         """Fit the forest, unless it came fitted and can be validated, and return the rows of the fit."""

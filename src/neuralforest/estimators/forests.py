@@ -40,19 +40,22 @@ def default_forest(
     n_categories: NDArray[np.int64] | None = None,
     any_rows: bool = False,
     features: NDArray[np.int64] | None = None,
+    n_classes: int | None = None,
 ) -> BaseEstimator:
     """Return the forest that is grown when the user gives none.
 
     Each tree's network is trained on the rows of the tree and validated on the others. The number of leaves grows with
     the square root of the number of rows, as the theory allows, up to what can be trained in seconds. Few trees are
     enough for networks that are trained for long, unless there are few validation rows. Many features need more leaves
-    and more trees. Where there are many, a third of the features is tried at every split: the trees get less
-    correlated, and the networks gain more than the trees lose. With `any_rows`, it takes weights and several targets,
-    which scikit-learn's bagging does not. Given some features, trees split by those only.
+    and more trees, and so do more than two classes. Where there are many, a third of the features is tried at every
+    split: the trees get less correlated, and the networks gain more than the trees lose. With `any_rows`, it takes
+    weights and several targets, which scikit-learn's bagging does not. Given some features, trees split by those only.
     """
     all_features, n_features = n_features, n_features if features is None else len(features)
     wanted = (50_000 if classifier else 10_000) / n_rows
     fewest = np.clip(n_features, 20, 30) if classifier else np.clip(2 * n_features / 3, 8, 30)
+    if n_classes == 2:
+        fewest = np.clip(80_000 / n_rows, 12, fewest)
     n_trees = int(np.clip(wanted, fewest, 60))
     fraction = max(min(max_samples(n_rows), _MOST_ROWS / n_rows), 1 / n_rows)
     n_leaves = min(3 * np.sqrt(n_rows), max(64, n_rows / 100, n_features))
