@@ -85,7 +85,8 @@ def _one_problem(
 ) -> tuple[list[list[str]], str]:
     """Grow, convert, train and stack; return rows of the final table, without the name of the problem, and times."""
     n_classes = len(np.unique(y)) if kind._classifier else None
-    forest = forests.default_forest(kind._classifier, *X.shape, n_classes=n_classes).set_params(random_state=seed)
+    forest = forests.default_forest(kind._classifier, len(X), X.shape[1], n_classes=n_classes)
+    forest.set_params(random_state=seed)
     print(f"   growing a forest of {forest.n_estimators} trees ...", end=" ", flush=True)
     forest.fit(X, y)
     print(f"{sum(tree.get_n_leaves() for tree in forest.estimators_)} leaves")
