@@ -1,7 +1,16 @@
+import os
+import sysconfig
+from pathlib import Path
+
 import pytest
 from threadpoolctl import threadpool_limits
 
-from small_models import at_most_boosting_rounds
+# The tests import the package from the sources. What its installation has compiled need not be compiled once more.
+_installed = Path(sysconfig.get_path("platlib"), "neuralforest", "_kernels", "compiled")
+if _installed.is_dir():
+    os.environ.setdefault("NUMBA_CACHE_DIR", str(_installed))  # before the first import of numba
+
+from small_models import at_most_boosting_rounds  # noqa: E402
 
 
 @pytest.fixture
