@@ -46,6 +46,7 @@ else:
 print(json.dumps([used, memory / 1024, error]))
 """
 _PEERS = ("CatBoost", "LightGBM", "XGBoost", "RandomForest")
+_FEWEST_ROWS_OF_MEMORY = 1_000_000  # of fewer, fits take less than what is in use before them
 _MOST_ROWS_OF_FOREST = 100_000  # a fully grown forest of more takes longer than all others together
 
 
@@ -70,9 +71,9 @@ def rows(quick: bool) -> Iterator[Row]:
                 at_most=bound,
                 note=note,
             )
-            yield Row(
-                f"{what}, memory", f"{ours[1]:.0f} MB", f"{theirs[1]:.0f} MB", ours[1] / max(theirs[1], 1), at_most=2.0
-            )
+            if n >= _FEWEST_ROWS_OF_MEMORY:
+                memory = f"{ours[1]:.0f} MB", f"{theirs[1]:.0f} MB", ours[1] / theirs[1]
+                yield Row(f"{what}, memory", *memory, at_most=2.0)
 
 
 def _fit(name: str, n: int, task: str) -> list[float]:

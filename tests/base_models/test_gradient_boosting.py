@@ -10,10 +10,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.metrics import log_loss
 
+from neuralforest import base_models
 from neuralforest._kernels.trees import boosting, histogram
 from neuralforest.base_models import cross_fitting
 from neuralforest.base_models.cross_fitting import Folds
 from neuralforest.network import ForestNetwork
+from neuralforest.selection import OutOfSamplePredictions
 from small_models import base_model_task
 
 gradient_boosting = importlib.import_module("neuralforest.base_models.gradient_boosting")
@@ -186,7 +188,32 @@ def test_regression_on_few_rows_has_large_trees_and_small_ones(classifier, n, ex
         *gradient_boosting.gradient_boosting(task),
         *gradient_boosting.shallow_gradient_boosting(task),
     ]
-    assert [1 + np.diff(each.model.ensemble.first_split).max() for each in stages] == expected
+    assert [1 + np.diff(each.model.ensemble.first_split).max() for each in stages if each.is_complete] == expected
+
+
+@pytest.mark.parametrize("n_classes", [0, 3])
+def test_of_many_rows_the_first_fold_goes_ahead_and_the_result_stays_the_same(n_classes, monkeypatch):
+    monkeypatch.setattr(gradient_boosting, "_MOST_TREES", 120)
+    task = base_model_task(*rows(n_classes), n_classes > 0)
+    together = list(gradient_boosting.gradient_boosting(task))
+    monkeypatch.setattr(gradient_boosting, "_MANY_ROWS", 300)
+    ahead, *rest = gradient_boosting.gradient_boosting(task)
+    assert (ahead.is_part, ahead.is_complete) == (True, False)
+    assert_array_equal(ahead.predictions.row, np.sort(Folds.of(task).left_out[0]))
+    assert [each.is_part for each in rest] == [False] * len(together)
+    for one, two in zip(together, rest, strict=True):
+        assert_array_equal(one.predictions.prediction, two.predictions.prediction)
+        assert_array_equal(one.model.ensemble.value, two.model.ensemble.value)
+
+
+def test_a_model_whose_first_fold_is_not_worthwhile_is_given_up(monkeypatch):
+    monkeypatch.setattr(gradient_boosting, "_MANY_ROWS", 300)
+    X, y = rows()
+    task, noise = base_model_task(X, y), np.random.default_rng(0).normal(size=(len(y), 1))
+    for scale, found in ((0.01, []), (1.0, ["gradient_boosting"])):
+        own = OutOfSamplePredictions.of_all(np.arange(len(y)), y[:, None] + scale * noise, np.ones(len(y)))
+        candidates = base_models.candidates(task, own)
+        assert [each.name for each in candidates if each.name == "gradient_boosting"] == found
 
 
 def test_small_trees_generalise_better_to_additive_effects(few_boosting_rounds):

@@ -19,7 +19,14 @@ from neuralforest.base_models.combination_forecast import combination_forecast
 from neuralforest.exceptions import InvalidParameterError
 from neuralforest.network import LinearModel, StackedModel
 from neuralforest.selection import Candidate, OutOfSamplePredictions, stack
-from neuralforest.selection.stacking import _affordable_weight, _fallback_weight, best_weight, blended, is_promising
+from neuralforest.selection.stacking import (
+    _affordable_weight,
+    _fallback_weight,
+    best_weight,
+    blended,
+    is_promising,
+    may_be_worthwhile,
+)
 from neuralforest.training import SubnetworkRows, TrainingData, resolve_loss
 
 
@@ -91,6 +98,34 @@ def test_only_stages_that_may_get_a_weight_are_promising():
     own = predictions(y + 0.1 * rng.normal(size=y.shape))
     assert is_promising(own, predictions(y + 0.1 * rng.normal(size=y.shape)), y)
     assert not is_promising(own, predictions(y + 5 * rng.normal(size=y.shape)), y)
+
+
+@pytest.mark.parametrize(("share", "worthwhile"), [(0.0, False), (0.1, False), (0.7, True)])
+def test_a_part_of_the_rows_shows_whether_a_model_is_worthwhile(share, worthwhile):
+    """The other predicts a share of the noise of the network: it takes away about the square of it."""
+    rng = np.random.default_rng(0)
+    y, noise, other = rng.normal(size=(3, 2_000, 1))
+    own = predictions(y + noise)
+    part = np.arange(0, 2_000, 4)
+    wrong = y + np.sqrt(1 - share**2) * noise + share * other
+    assert may_be_worthwhile(own, predictions(wrong[part], rows=part), y, 1.0, False) == worthwhile
+    for unit in (1e-3, 1e6):  # no unit of the target matters
+        scaled = [predictions(unit * (y + noise)), predictions(unit * wrong[part], rows=part)]
+        assert may_be_worthwhile(*scaled, unit * y, np.array([unit]), False) == worthwhile
+
+
+@pytest.mark.parametrize(("power", "worthwhile"), [(1.0, False), (0.5, True)])
+def test_of_classes_the_log_loss_decides(power, worthwhile):
+    """Probabilities of 0.999 for what happens in 99% of the rows hardly change the squared error."""
+    rng = np.random.default_rng(0)
+    y = np.eye(2)[(rng.random(4_000) < 0.99).astype(int)]
+    certain, right = (np.tile([1 - p, p], (4_000, 1)) for p in (0.999, 0.99))
+    own, other = (
+        OutOfSamplePredictions.of_all(np.arange(4_000), each, np.ones(4_000))
+        for each in (certain, certain if power == 1.0 else right)
+    )
+    assert may_be_worthwhile(own, other, y, 1.0, True) == worthwhile
+    assert not may_be_worthwhile(own, other, y, 1.0, False)
 
 
 # Fallback.

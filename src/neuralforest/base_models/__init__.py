@@ -20,7 +20,7 @@ from neuralforest.base_models.several_targets import MOST_TARGETS, for_every_tar
 from neuralforest.base_models.some_features import on_all_features
 from neuralforest.exceptions import CostWarning
 from neuralforest.selection import Candidate, OutOfSamplePredictions
-from neuralforest.selection.stacking import is_promising
+from neuralforest.selection.stacking import is_promising, may_be_worthwhile
 
 __all__ = ["FALLBACK", "Task", "candidates"]
 
@@ -53,5 +53,8 @@ def candidates(
         for stage in for_every_target(fit, task):
             if stage.is_complete:
                 yield stage
-            elif not is_promising(own, stage.predictions, task.data.y, task.unit):
+                break
+            arguments = own, stage.predictions, task.data.y, task.unit
+            goes_on = may_be_worthwhile(*arguments, task.classifier) if stage.is_part else is_promising(*arguments)
+            if not goes_on:
                 break

@@ -117,6 +117,10 @@ class Folds(NamedTuple):
         counts = np.unique(target, return_counts=True)[1] if task.classifier else np.array([len(target)])
         return bool(counts.min() >= 2 * N_FOLDS and len(counts) <= _MOST_CLASSES)
 
+    def first(self) -> "Folds":
+        """Return the first fold alone."""
+        return self._replace(training=self.training[:1], left_out=self.left_out[:1])
+
     def candidate(
         self,
         name: str,

@@ -27,6 +27,7 @@ _SIGNIFICANT_ALONE = 2.0  # the same against the mean of the target: models with
 _SIGNIFICANT_CLASSES = 2.0  # weights minimise the squared error, and log loss penalises more
 _WORTHWHILE = 0.02  # of the loss, that a base model must take away: smaller gains are not seen on other rows
 _PROMISING = 1.0  # standard errors by which an incomplete base model may be better than measured
+_SMALLEST_PROBABILITY = 1e-7  # as the loss has it
 
 
 class Candidate(NamedTuple):
@@ -37,6 +38,7 @@ class Candidate(NamedTuple):
     predictions: OutOfSamplePredictions
     is_complete: bool = True  # otherwise an early stage, which shows whether the rest is worth fitting
     refit: Callable[[], BaseModel] | None = None  # fits the model that is stacked instead, once this one is chosen
+    is_part: bool = False  # an early stage that is complete for a part of the rows
 
 
 class Stack(NamedTuple):
@@ -160,6 +162,36 @@ def is_promising(
     """Return whether an incomplete base model may get a weight; if not, it is rejected early."""
     weight, error = _weight(own, other, y, unit)
     return weight + _PROMISING * error >= _SMALLEST
+
+
+def may_be_worthwhile(
+    own: OutOfSamplePredictions,
+    other: OutOfSamplePredictions,
+    y: NDArray[np.float64],
+    unit: NDArray[np.float64] | float,
+    classifier: bool,
+) -> bool:
+    """Return whether a base model that predicts a part of the rows may take enough of the loss away.
+
+    If not, what it takes away there is less than that by more than a standard error.
+    """
+    rows = np.intersect1d(own.row, other.row, assume_unique=True)
+    own, other = own.restrict(rows), other.restrict(rows)
+    weight = float(np.clip(_weight(own, other, y, unit)[0], 0.0, _LARGEST))
+    before, after = (_row_losses(each, y[rows], unit, classifier) for each in (own, blended(own, other, weight)))
+    gain, part = before - after - _WORTHWHILE * before, own.weight / own.weight.sum()
+    mean = part @ gain
+    return bool(mean + _PROMISING * np.sqrt(part**2 @ (gain - mean) ** 2) > 0)
+
+
+def _row_losses(
+    predictions: OutOfSamplePredictions, y: NDArray[np.float64], unit: NDArray[np.float64] | float, classifier: bool
+) -> NDArray[np.float64]:
+    """Return the log loss of each row, or its squared error without the excess variance, (rows,)."""
+    if classifier:
+        return -np.log(np.maximum((predictions.prediction * y).sum(axis=1), _SMALLEST_PROBABILITY))
+    squares = ((y - predictions.prediction) / unit) ** 2 - predictions.excess_variance / unit / unit
+    return np.asarray(squares.mean(axis=1))
 
 
 def best_weight(
