@@ -5,7 +5,10 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from neuralforest.selection import OutOfSamplePredictions
-from neuralforest.selection.learning_curve import as_of_all_rows
+from neuralforest.selection.expected_loss import expected_loss
+from neuralforest.selection.learning_curve import as_of_all_rows, probabilities_as_of_all_rows
+from neuralforest.selection.stacking import blended
+from neuralforest.training.losses import LOG_LOSS
 
 N_ROWS, N_FOLDS = 200, 5
 
@@ -85,3 +88,49 @@ def test_a_model_without_errors_has_no_excess():
     y = np.arange(60.0)[:, None]
     excess = as_of_all_rows(of_rows(y), of_rows(y + 1), y, N_FOLDS).excess_variance
     assert_array_equal(excess, 0)
+
+
+def log_loss(predictions, y):
+    """Return the log loss without the excess variance."""
+    target, excess = y[predictions.row].astype(float), predictions.excess_variance
+    return expected_loss(LOG_LOSS, "identity", predictions.prediction, target, predictions.weight, excess)
+
+
+def test_noise_that_costs_a_twentieth_is_subtracted_of_the_model_and_of_its_stacks():
+    rng = np.random.default_rng(0)
+    model, other = rng.dirichlet(np.full(3, 2.0), size=(2, 20_000))
+    y = np.array([rng.multinomial(1, each) for each in model])
+    noisy = np.array([rng.multinomial(16, each) for each in model]) / 16  # the model of all rows, and noise
+    noisy = 0.8 * noisy + 0.2 * model
+    corrected = probabilities_as_of_all_rows(of_rows(noisy), y)
+    assert log_loss(of_rows(noisy), y) * 0.95 == pytest.approx(log_loss(of_rows(model), y), rel=0.01)
+    for weight in (1.0, 0.7, 0.4):
+        measured, wanted, found = (
+            log_loss(blended(of_rows(other), each, weight), y) for each in (of_rows(noisy), of_rows(model), corrected)
+        )
+        assert measured - found == pytest.approx(measured - wanted, rel=0.2)
+
+
+@pytest.mark.parametrize("confident", [1.0, 4.0])
+def test_a_twentieth_of_the_log_loss_is_subtracted_of_the_whole_model_and_less_in_a_stack(confident):
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet(np.ones(3), 500)
+    y = np.array([rng.multinomial(1, each) for each in p])
+    p = p**confident / (p**confident).sum(axis=1, keepdims=True)
+    predictions = of_rows(p)
+    corrected = probabilities_as_of_all_rows(predictions, y)
+    before, after = (log_loss(each, y) for each in (predictions, corrected))
+    assert after == pytest.approx(0.95 * before, rel=0.01)
+    mean, with_mean = (blended(of_rows(np.full((500, 3), 1 / 3)), each, 0.5) for each in (predictions, corrected))
+    assert 0 <= log_loss(mean, y) - log_loss(with_mean, y) < 0.5 * (before - after)
+
+
+def test_probabilities_without_errors_and_rows_without_weight_change_nothing():
+    y = np.eye(2)[np.repeat([0, 1], 50)]
+    assert_array_equal(probabilities_as_of_all_rows(of_rows(y), y).excess_variance, 0)
+    p, weight = np.random.default_rng(0).dirichlet(np.ones(2), 100), np.repeat([1.0, 0.0], 50)
+    other = p.copy()
+    other[50:] = p[50:, ::-1]
+    one, two = (probabilities_as_of_all_rows(of_rows(each, weight), y) for each in (p, other))
+    assert one.excess_variance.any()
+    assert_allclose(one.excess_variance, two.excess_variance)

@@ -32,7 +32,7 @@ from neuralforest.selection import (
     out_of_sample_predictions,
     validation_predictions,
 )
-from neuralforest.selection.learning_curve import as_of_all_rows
+from neuralforest.selection.learning_curve import as_of_all_rows, probabilities_as_of_all_rows
 from neuralforest.selection.source import SOURCE
 from neuralforest.training import TrainingData
 from neuralforest.training.evaluation import all_hard
@@ -111,6 +111,10 @@ def kept_whole(estimator: "FitSteps", table: FitRows, forest: Any, fitted: bool,
         return None
     if isinstance(split, CrossValidationSplit):
         predictions = _of_folds(estimator, table, forest, split, seed)
+        if network.classes is not None:
+            y = estimator._columns(network, table.target)
+            y = np.hstack([1 - y, y]) if y.shape[1] == 1 else y  # a model with a logit link has one output
+            return Source(model, network, probabilities_as_of_all_rows(predictions, y))
         return Source(model, network, _of_all_rows(estimator, predictions, network, table, forest, split, seed))
     return Source(model, network, _predictions([network], [split.validation], table))
 
@@ -148,7 +152,7 @@ def _of_all_rows(
 ) -> OutOfSamplePredictions:
     """Return predictions of the copies for folds, corrected for the rows that they lack; those of classes as they are.
 
-    The log loss of over-confident models does not fall with more rows as a squared error does.
+    Of classes, means of few trees are corrected for these, and both corrections together would be too uncertain.
     """
     if network.classes is not None or network.link != "identity":
         return predictions

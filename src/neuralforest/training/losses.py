@@ -35,6 +35,9 @@ class Loss:
 _REGRESSION = {"squared_error": kernels.SQUARED_ERROR, "huber": kernels.HUBER, "quantile": kernels.QUANTILE}
 _CLASSIFICATION = {"identity": kernels.LOG_PROBABILITY, "logit": kernels.LOG_LOGISTIC, "softmax": kernels.LOG_SOFTMAX}
 
+LOG_LOSS = Loss("log_loss", _CLASSIFICATION["identity"], 0.0)
+"""The log loss of probabilities."""
+
 
 def resolve_loss(name: str, parameter: float | None, ensemble: TreeEnsemble) -> Loss:
     """Return the loss with this name for the outputs of an ensemble.
