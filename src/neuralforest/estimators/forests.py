@@ -54,8 +54,8 @@ def default_forest(
     all_features, n_features = n_features, n_features if features is None else len(features)
     wanted = (50_000 if classifier else 10_000) / n_rows
     fewest = np.clip(n_features, 20, 30) if classifier else np.clip(2 * n_features / 3, 8, 30)
-    if n_classes == 2:
-        fewest = np.clip(80_000 / n_rows, 12, fewest)
+    if not classifier or n_classes == 2:  # few networks are enough where many rows train each
+        fewest = np.clip(80_000 / n_rows, 12 if classifier else 8, fewest)
     n_trees = int(np.clip(wanted, fewest, 60))
     fraction = max(min(max_samples(n_rows), _MOST_ROWS / n_rows), 1 / n_rows)
     n_leaves = min(3 * np.sqrt(n_rows), max(64, n_rows / 100, n_features))
