@@ -94,7 +94,7 @@ def test_splits_by_category_stay_and_are_descended():
     # category 1 goes right; below it, thresholds of x are too low
     e = TreeEnsemble(
         feature=[0, 1, 1],
-        threshold=[np.nan, 2.5, 2.5],
+        threshold=[0.0, 2.5, 2.5],
         missing_left=[False] * 3,
         middle=[2, 1, 3],
         value=[[0.0], [1.0], [10.0], [20.0]],

@@ -27,9 +27,10 @@ if TYPE_CHECKING:
 _ROWS = 6  # that it predicts for each training row, within these bounds
 _FEWEST_ROWS, _MOST_ROWS = 5_000, 10_000
 _WEIGHT = 20_000.0  # of all of them: their targets have little noise, and few of them should count as much as many
+_WEIGHT_OF_FOLD = 6_000.0  # its teacher is less accurate
 _TREES_OF_FOLD = 0.4  # of those of the default forest
 _FEWEST_TREES = 6
-_EPOCHS_OF_FOLD = 0.3  # of those of a default fit
+_EPOCHS_OF_FOLD = 0.4  # of those of a default fit
 
 
 def teacher(estimator: "FitSteps", table: FitRows, rows: NDArray[np.int64], seed: int, brief: bool) -> ForestNetwork:
@@ -81,11 +82,12 @@ def _shorten(inner: "FitSteps", table: FitRows) -> None:
     inner.max_epochs = math.ceil(_EPOCHS_OF_FOLD * epochs)
 
 
-def taught_rows(network: ForestNetwork, trees: TreeEnsemble, rows: LeafRows, seed: int) -> LeafRows:
+def taught_rows(network: ForestNetwork, trees: TreeEnsemble, rows: LeafRows, seed: int, brief: bool) -> LeafRows:
     """Return rows followed by themselves and rows between them, whose targets are predictions of a network."""
     n = len(rows.X)
     n_between = max(int(np.clip(_ROWS * n, _FEWEST_ROWS, _MOST_ROWS)) - n, _FEWEST_ROWS // 2)
     X = np.concatenate([rows.X, pseudo_rows(rows.X, n_between, seed)])
     prediction = network.prediction(X.astype(network.ensemble.compare_dtype))
     target = prediction[:, 1:] if trees.link == "logit" else prediction
-    return rows.followed_by(LeafRows(X, target, np.full(len(X), _WEIGHT / len(X))))
+    weight = _WEIGHT_OF_FOLD if brief else _WEIGHT
+    return rows.followed_by(LeafRows(X, target, np.full(len(X), weight / len(X))))

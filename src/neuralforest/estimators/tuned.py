@@ -28,7 +28,6 @@ from neuralforest.exceptions import InvalidParameterError
 from neuralforest.network import ForestNetwork
 from neuralforest.network.evaluation import probabilities
 from neuralforest.selection import OutOfSamplePredictions, Selected
-from neuralforest.selection.evidence import exceeds_chance
 from neuralforest.training import History, SubnetworkRows, TrainingData
 from neuralforest.training.leaf_values import PENALTIES, LeafRows, as_scores, refitted, without_base_score
 from neuralforest.training.split_search import with_moved_thresholds
@@ -38,8 +37,10 @@ if TYPE_CHECKING:
 
 _PENALTIES_OF_SPLITS = 3.0, 1.0, 0.3, 0.1, 0.03
 _PENALTY_OF_MOVES = 1.0  # of the leaf values that thresholds are moved for
-_FEWEST_TREES = 25  # of the source of a fold
+_TREES_OF_FOLD = {"leaves": 0.25, "splits": 0.4}  # of those of the source: the more trees, the more splits gain
+_FEWEST_TREES = 25
 _SMALLEST_PROBABILITY = 1e-15
+_STANDARD_ERRORS = 0.5  # that the loss of a larger penalty may be above the lowest one
 _WORSE_IN_A_ROW = 2  # penalties on a fold, after which smaller ones are not tried
 
 Method = Literal["leaves", "splits"]
@@ -173,7 +174,8 @@ class _Tuning:
         few = aggregation == "mean" and "n_estimators" in forest.get_params(deep=False)
         forest = forests.prepare_forest(forest, self.seeds[0], self.estimator.n_jobs)
         if few:
-            forest.set_params(n_estimators=max(min(forest.n_estimators, _FEWEST_TREES), forest.n_estimators // 3))
+            n_trees = int(_TREES_OF_FOLD[self.estimator.tune] * forest.n_estimators)
+            forest.set_params(n_estimators=max(min(forest.n_estimators, _FEWEST_TREES), n_trees))
         n_folds = 3 if few else 2
         folds = stratified_folds(self.table, self.estimator._classifier, n_folds, self.seeds[1])
         return [(self.source(forest, False, fold.fit), fold.validation) for fold in folds]
@@ -194,7 +196,7 @@ class _Tuning:
             yield _path("leaves", trees, rows, PENALTIES, upto)
         if self.estimator.tune == "splits" and (upto is None or upto.method != "leaves"):
             network = teacher(self.estimator, self.table, source.rows, self.seeds[2], brief)
-            rows = taught_rows(network, trees, rows, self.seeds[2])
+            rows = taught_rows(network, trees, rows, self.seeds[2], brief)
             [(_, tuned)] = refitted(trees, rows, [_PENALTY_OF_MOVES])
             trees = replace(trees, threshold=with_moved_thresholds(tuned, rows).threshold)
             yield _path("splits", trees, rows, _PENALTIES_OF_SPLITS, upto)
@@ -223,9 +225,7 @@ class _Tuning:
         }
         losses = {each: self.losses(output, links[each is None], rows) for each, output in complete.items()}
         means = {each: float(np.average(values, weights=weight)) for each, values in losses.items()}
-        best = min(means, key=lambda each: means[each])
-        if not exceeds_chance(losses[None] - losses[best], weight):
-            best = None
+        best = _cautious(min(means, key=lambda each: means[each]), losses, means, weight)
         predictions = OutOfSamplePredictions.of_all(rows, complete[best], weight)
         return _Comparison(best, (means[None], means[best]), predictions, None if best is None else trees[best])
 
@@ -238,7 +238,7 @@ class _Tuning:
             prediction = ForestNetwork(trees).stacked_output(X)
             yield candidate, trees, prediction
             losses.append(float(np.average(self.losses(prediction, trees.link, rows), weights=self.table.weight[rows])))
-            if min(losses[-_WORSE_IN_A_ROW:]) > min(losses):
+            if candidate.method == "leaves" and min(losses[-_WORSE_IN_A_ROW:]) > min(losses):
                 return
 
     def losses(self, prediction: NDArray[np.float64], link: str, rows: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -270,6 +270,29 @@ class _Tuning:
         fit = SubnetworkRows.shared(rows, table.weight[rows], n_trees)
         validation = SubnetworkRows.shared(predictions.row, predictions.weight, n_trees)
         return TrainingData(network.check_X(table.X), y, fit, validation)
+
+
+def _cautious(
+    best: Candidate | None,
+    losses: dict[Candidate | None, NDArray[np.float64]],
+    means: dict[Candidate | None, float],
+    weight: NDArray[np.float64],
+) -> Candidate | None:
+    """Return the largest penalty that is about as good as the best, for leaf values that are refitted on the rows.
+
+    For those that a teacher gives, the best: the teachers of folds are less accurate than the final one, so that their
+    best penalty is rather too large.
+    """
+    if best is None or best.method != "leaves":
+        return best
+    for candidate in sorted(
+        (each for each in losses if each and each.method == "leaves"), key=lambda each: -each.penalty
+    ):
+        worse = losses[candidate] - losses[best]
+        error = np.sqrt(np.average((worse - np.average(worse, weights=weight)) ** 2, weights=weight) / len(worse))
+        if means[candidate] < means[None] and means[candidate] - means[best] <= _STANDARD_ERRORS * error:
+            return candidate
+    return best
 
 
 def _path(

@@ -47,28 +47,8 @@ def is_better(
     gain, error = gain_over(network, predictions, of_trees, data, loss)
     if np.isinf(gain):
         return gain > 0
-    return bool(gain > 0 and gain > _needed(predictions.weight) * error)
-
-
-def exceeds_chance(gain: NDArray[np.float64], weight: NDArray[np.float64]) -> bool:
-    """Return whether the mean of the gains of single rows is above 0 by more than chance, as `is_better` does.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from neuralforest.selection.evidence import exceeds_chance
-    >>> gain = np.random.default_rng(0).normal(0.1, 1.0, 1000)
-    >>> exceeds_chance(gain, np.ones(1000)), exceeds_chance(gain - 0.1, np.ones(1000))
-    (True, False)
-    """
-    weights = weight / weight.sum()
-    mean = float(weights @ gain)
-    return bool(mean > 0 and not mean <= _needed(weight) * _standard_error(gain, weights, weight))
-
-
-def _needed(weight: NDArray[np.float64]) -> float:
-    """Return how many standard errors a gain must be above 0."""
-    return _STANDARD_ERRORS + _FEW_ROWS / _n_effective(weight)
+    needed = _STANDARD_ERRORS + _FEW_ROWS / _n_effective(predictions.weight)
+    return bool(gain > 0 and gain > needed * error)
 
 
 def gain_over(
