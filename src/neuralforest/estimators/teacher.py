@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 _ROWS = 6  # that it predicts for each training row, within these bounds
 _FEWEST_ROWS, _MOST_ROWS = 5_000, 10_000
-_WEIGHT = 20_000.0  # of all of them: their targets have little noise, and few of them should count as much as many
-_WEIGHT_OF_FOLD = 6_000.0  # its teacher is less accurate
+_WEIGHT, _WEIGHT_OF_ROW = 20_000.0, 1.0  # of all of them and of each, at least: their targets have little noise
+_IN_FOLD = 0.3  # of these weights: the teacher of a fold is less accurate
 _TREES_OF_FOLD = 0.4  # of those of the default forest
 _FEWEST_TREES = 6
 _EPOCHS_OF_FOLD = 0.4  # of those of a default fit
@@ -76,9 +76,9 @@ def _shorten(inner: "FitSteps", table: FitRows) -> None:
     n_trees = max(math.ceil(_TREES_OF_FOLD * forest.n_estimators), _FEWEST_TREES)
     inner.forest = forest.set_params(n_estimators=min(n_trees, forest.n_estimators))
     inner.stacking = None
-    epochs = inner.max_epochs
-    if epochs == "auto":
-        epochs = enough_epochs(table.n_rows * forest.max_samples, inner.batch_size, inner._classifier)
+    n_rows = table.n_rows * forest.max_samples
+    is_auto = inner.max_epochs == "auto"
+    epochs = enough_epochs(n_rows, inner.batch_size, inner._classifier) if is_auto else int(inner.max_epochs)
     inner.max_epochs = math.ceil(_EPOCHS_OF_FOLD * epochs)
 
 
@@ -89,5 +89,5 @@ def taught_rows(network: ForestNetwork, trees: TreeEnsemble, rows: LeafRows, see
     X = np.concatenate([rows.X, pseudo_rows(rows.X, n_between, seed)])
     prediction = network.prediction(X.astype(network.ensemble.compare_dtype))
     target = prediction[:, 1:] if trees.link == "logit" else prediction
-    weight = _WEIGHT_OF_FOLD if brief else _WEIGHT
-    return rows.followed_by(LeafRows(X, target, np.full(len(X), weight / len(X))))
+    weight = (_IN_FOLD if brief else 1.0) * max(_WEIGHT / len(X), _WEIGHT_OF_ROW)
+    return rows.followed_by(LeafRows(X, target, np.full(len(X), weight)))

@@ -95,11 +95,11 @@ def fit_tuned(estimator: "FitSteps", table: FitRows, forest: Any, fitted: bool, 
         evaluations = [(source, split.validation)]
     else:
         evaluations = tuning.fold_sources(forest, source.trees.aggregation)
-    chosen, losses, predictions, trees = tuning.compare(evaluations)
+    chosen, losses, predictions, tuned = tuning.compare(evaluations)
     if chosen is None:
         trees = source.trees
-    elif len(split.validation):
-        trees = without_base_score(trees)
+    elif tuned is not None and len(split.validation):  # of the source itself, not of a fold
+        trees = without_base_score(tuned)
     else:
         trees = without_base_score(tuning.tuned(source, chosen))
     estimator.forest_, estimator._split_seed = source.forest, seeds[1]
@@ -169,7 +169,7 @@ class _Tuning:
     def fold_sources(self, forest: Any, aggregation: str) -> list[tuple[_Source, NDArray[np.int64]]]:
         """Return the source grown anew outside of each fold, and the rows of the fold.
 
-        The folds take about as long as the source itself: a mean of fewer trees is as good for choosing a penalty.
+        A mean of fewer trees is good enough for choosing a penalty, and all are grown in about the time of the source.
         """
         few = aggregation == "mean" and "n_estimators" in forest.get_params(deep=False)
         forest = forests.prepare_forest(forest, self.seeds[0], self.estimator.n_jobs)
