@@ -46,8 +46,8 @@ tune : {{"all", "leaves", "splits"}}
     thresholds and leaf values towards its predictions on the rows and between them; the features of the splits stay.
     The strength of the changes is selected on folds, for which forest and default model are fitted again, on held-out
     rows (`validation`) or on X_val; if nothing is better there, the forest is returned. Nothing is stacked with the
-    trees. "leaves" takes about three times as long as the forest, "splits" about twice as long as a default fit. Use
-    them if you need trees, for their speed, formats or explanations.
+    trees. "leaves" takes about three times as long as the forest, "splits" about ten times as long, and a default fit.
+    Use them if you need trees, for their speed, formats or explanations.
 contrast : pair of floats, or sequence of pairs
     Slopes of the activations of splits and leaves; with larger ones, the network is closer to the trees. Of several
     pairs, the best one on validation rows is kept. Raise it for targets with steps.
