@@ -149,7 +149,9 @@ def _table(part: pd.DataFrame) -> list[str]:
     lines = [markdown_table(["data", "splits", "source", *columns])]
     for name in source.index:
         cells = [f"{mean.loc[name, key]:.{3 if key[0] == 'ratio' else 2}f}" for key in columns.values()]
-        lines.append(markdown_row([name, part[part.data == name].split.nunique(), f"{source[name]:.4g}", *cells]))
+        counts = part[part.data == name].groupby("tune", sort=False).split.nunique()
+        n_splits = ", ".join(map(str, counts if counts.nunique() > 1 else counts.iloc[:1]))
+        lines.append(markdown_row([name, n_splits, f"{source[name]:.4g}", *cells]))
     for label, combine in (("geometric mean", lambda x: np.exp(np.log(x).mean())), ("worst", np.max)):
         cells = [f"{combine(mean[key].dropna()):.3f}" for key in columns.values()]
         lines.append(markdown_row([label, "", "", *cells]))
