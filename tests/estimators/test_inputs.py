@@ -12,7 +12,6 @@ import neuralforest as nf
 from neuralforest.estimators import forests
 from neuralforest.estimators.parameters import enough_epochs
 from neuralforest.selection import guard
-from neuralforest.training import SubnetworkRows, TrainingData
 from small_models import (
     at_most_boosting_rounds,
     boosted,
@@ -423,9 +422,7 @@ def test_weights_and_several_targets_get_the_default_forest(classifier):
     ],
 )
 def test_automatic_epochs_make_more_steps_where_rows_are_few(rows, batch, epochs, of_classes):
-    own = SubnetworkRows.shared(np.arange(rows), np.ones(rows), 3)
-    data = TrainingData(np.zeros((rows, 1)), np.zeros((rows, 1)), own, own)
-    assert [enough_epochs(data, batch, classifier) for classifier in (False, True)] == [epochs, of_classes]
+    assert [enough_epochs(rows, batch, classifier) for classifier in (False, True)] == [epochs, of_classes]
 
 
 @BOTH

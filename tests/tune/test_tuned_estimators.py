@@ -14,7 +14,9 @@ from sklearn.ensemble import (
 from sklearn.metrics import log_loss
 
 import neuralforest as nf
+from neuralforest.estimators import teacher as teacher_module
 from neuralforest.estimators import tuned as tuned_module
+from neuralforest.estimators.tuned import Candidate, _cautious
 from neuralforest.exceptions import InvalidParameterError
 
 X, y = make_friedman1(400, noise=0.2, random_state=0)
@@ -24,7 +26,8 @@ FOREST = RandomForestRegressor(30, max_leaf_nodes=32, max_features=3, random_sta
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch):
-    monkeypatch.setattr(tuned_module, "_PSEUDO_ROWS", 2000)
+    monkeypatch.setattr(teacher_module, "_FEWEST_ROWS", 1000)
+    monkeypatch.setattr(teacher_module, "_MOST_ROWS", 1000)
 
 
 def rmse(model):
@@ -58,6 +61,93 @@ def test_tuned_splits_keep_everything_but_thresholds_and_values():
         assert np.array_equal(getattr(source, name), getattr(trees, name))
     assert not np.array_equal(source.threshold, trees.threshold)
     assert rmse(model) < rmse(model.forest_)
+
+
+def test_tuned_splits_are_better_than_tuned_leaves_where_the_network_is_much_better_than_the_forest():
+    forest = RandomForestRegressor(30, max_leaf_nodes=32, random_state=0)
+    leaves, splits = (
+        nf.NeuralForestRegressor(forest, tune=tune, random_state=0, max_epochs=60).fit(X, y)
+        for tune in ("leaves", "splits")
+    )
+    assert splits.validation_loss_ < leaves.validation_loss_
+    assert rmse(splits) < 0.95 * rmse(leaves)
+
+
+@pytest.mark.parametrize("given", [False, True])
+def test_no_teacher_sees_the_rows_that_evaluate_it(monkeypatch, given):
+    taught, evaluated = [], []
+
+    def teacher(estimator, table, rows, seed, brief):
+        taught.append((rows, brief))
+        return teacher_module.teacher(estimator, table, rows, seed, brief)
+
+    def evaluated_on(self, path, X, rows):
+        evaluated.append(rows)
+        return original(self, path, X, rows)
+
+    original = tuned_module._Tuning.evaluated
+    monkeypatch.setattr(tuned_module, "teacher", teacher)
+    monkeypatch.setattr(tuned_module._Tuning, "evaluated", evaluated_on)
+    options = {"X_val": X_test, "y_val": y_test} if given else {}
+    model = nf.NeuralForestRegressor(FOREST, tune="splits", random_state=0, max_epochs=40).fit(X, y, **options)
+    assert model.validation_loss_ < model.forest_loss_
+    own = evaluated[1::2]  # each evaluation begins with the path of the leaves
+    assert len(own) == (1 if given else 3)
+    for (rows, brief), held_out in zip(taught, own, strict=False):
+        assert not np.intersect1d(rows, held_out).size
+        assert brief is not given
+    assert np.array_equal(taught[-1][0], np.arange(len(y)))
+    assert not taught[-1][1]
+    assert len(taught) == (1 if given else 4)
+
+
+def test_the_teacher_of_a_fold_is_smaller_and_trained_for_a_shorter_time(monkeypatch):
+    seen = []
+    start = nf.NeuralForestRegressor._start
+
+    def spied(self, table):
+        model = start(self, table)
+        if self.tune == "all":
+            seen.append((self.forest_.n_estimators, self.history_.n_epochs, self.stacking, table.n_rows))
+        return model
+
+    monkeypatch.setattr(nf.NeuralForestRegressor, "_start", spied)
+    nf.NeuralForestRegressor(FOREST, tune="splits", random_state=0, max_epochs=40).fit(X, y)
+    *folds, last = seen
+    assert [rows for *_, rows in seen] == [266, 267, 267, 400]
+    assert all(trees < last[0] and epochs == 16 and stacking is None for trees, epochs, stacking, _ in folds)
+    assert last[1:3] == (40, "auto")
+
+
+def test_of_penalties_of_leaves_that_are_about_as_good_the_largest_is_taken():
+    rng = np.random.default_rng(0)
+    loss = rng.exponential(size=400)
+    noise = rng.normal(size=400)
+    noise -= noise.mean()  # the standard error of its mean is 1 / 20
+    losses = {
+        None: loss + 1.0,
+        Candidate("leaves", 10.0): loss + 0.03 + noise,
+        Candidate("leaves", 1.0): loss + 0.02 + noise,
+        Candidate("leaves", 0.1): loss,
+    }
+    chosen = []
+    for shift in (0.0, 0.1):
+        losses[Candidate("leaves", 10.0)] = loss + 0.02 + shift + noise
+        means = {each: values.mean() for each, values in losses.items()}
+        chosen.append(_cautious(Candidate("leaves", 0.1), losses, means, np.ones(400)).penalty)
+    assert chosen == [10.0, 1.0]
+    assert _cautious(None, losses, means, np.ones(400)) is None
+    assert _cautious(Candidate("splits", 0.1), losses, means, np.ones(400)) == Candidate("splits", 0.1)
+
+
+def test_a_larger_penalty_is_not_taken_where_it_is_no_better_than_the_forest():
+    loss = np.random.default_rng(0).exponential(size=100)
+    noise = np.random.default_rng(1).normal(size=100)
+    noise -= noise.mean()
+    best = Candidate("leaves", 0.1)
+    losses = {None: loss + 0.01, Candidate("leaves", 10.0): loss + 0.02 + noise, best: loss}
+    means = {each: values.mean() for each, values in losses.items()}
+    assert _cautious(best, losses, means, np.ones(100)) == best
 
 
 def test_the_forest_is_that_of_a_fit_alone():

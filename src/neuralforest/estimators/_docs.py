@@ -42,11 +42,12 @@ tune : {{"all", "leaves", "splits"}}
     What is trained. "all" trains a soft network. The other values return trees again: `network_` is hard, its trees
     are those of the forest with different numbers, and ``neuralforest.export.sklearn.to_sklearn`` converts them to a
     scikit-learn model. "leaves" refits all leaf values together by ridge regression towards those of the forest (for
-    classification on the log loss, as scores that are summed). "splits" also takes the thresholds of the trained
-    network, with sparse connectivity, and fits the leaf values to its predictions on the rows and between them. The
-    strength of the changes is selected on folds, for which the forest is grown again, on held-out rows (`validation`)
-    or on X_val; if nothing is better there, the forest is returned. Nothing is stacked. Use "leaves" or "splits" if you
-    need trees, for their speed, formats or explanations.
+    classification on the log loss, as scores that are summed). "splits" also trains the default model, and moves
+    thresholds and leaf values towards its predictions on the rows and between them; the features of the splits stay.
+    The strength of the changes is selected on folds, for which forest and default model are fitted again, on held-out
+    rows (`validation`) or on X_val; if nothing is better there, the forest is returned. Nothing is stacked with the
+    trees. "leaves" takes about three times as long as the forest, "splits" about ten times as long, and a default fit.
+    Use them if you need trees, for their speed, formats or explanations.
 contrast : pair of floats, or sequence of pairs
     Slopes of the activations of splits and leaves; with larger ones, the network is closer to the trees. Of several
     pairs, the best one on validation rows is kept. Raise it for targets with steps.

@@ -143,9 +143,9 @@ class FitSteps(Parameters):
         return self._keep(stacked, data, started)
 
     def _settings(self, seed: int, data: TrainingData) -> Settings:
-        enough = self.max_epochs == "auto"
+        epochs, n_rows = self.max_epochs, float(np.mean(data.fit.end - data.fit.begin))
         return Settings(
-            max_epochs=enough_epochs(data, self.batch_size, self._classifier) if enough else int(self.max_epochs),
+            max_epochs=enough_epochs(n_rows, self.batch_size, self._classifier) if epochs == "auto" else int(epochs),
             batch_size=self.batch_size,
             learning_rate=self.learning_rate,
             schedule=self.schedule,  # type: ignore[arg-type]

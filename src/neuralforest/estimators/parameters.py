@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
 from neuralforest.exceptions import InvalidParameterError
-from neuralforest.training import Callback, Checkpoint, TrainingData
+from neuralforest.training import Callback, Checkpoint
 from neuralforest.training.settings import Schedule
 
 Contrast = tuple[float, float] | Sequence[tuple[float, float]]
@@ -84,12 +84,11 @@ def contrast_pairs(contrast: Any) -> list[tuple[float, float]]:
     return [(float(splits), float(leaves)) for splits, leaves in np.atleast_2d(np.asarray(contrast, np.float64))]
 
 
-def enough_epochs(data: TrainingData, batch_size: int, classifier: bool) -> int:
-    """Return how many epochs make 3,800 steps of training, or where rows are few up to 6,000.
+def enough_epochs(n_rows: float, batch_size: int, classifier: bool) -> int:
+    """Return how many epochs of n_rows make 3,800 steps of training, or where rows are few up to 6,000.
 
     They are at most 400, and at least 5, or for many rows as many as make 50,000 steps of 32 rows, at least 2.
     """
-    n_rows = float(np.mean(data.fit.end - data.fit.begin))
     fewest = np.clip(np.ceil(1_600_000 / n_rows), 2, 5)
     steps = np.clip((10_000_000 if classifier else 3_800_000) / n_rows, 3_800, 6_000)
     return int(np.clip(np.ceil(steps * batch_size / n_rows), fewest, 400))

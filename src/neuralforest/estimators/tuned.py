@@ -1,20 +1,19 @@
 """`tune="leaves"` and `tune="splits"`: fits whose result is trees again.
 
 Candidates are trees with the source's splits and refitted leaf values, one for each ridge penalty; for "splits" also
-trees that take their thresholds from the trained network and are refitted on what it predicts between the rows. All are
-compared with the source on rows that neither was fitted on: folds, for each of which the source is grown anew, or rows
-that are held out or given. The source is returned unless a candidate is better there.
+trees whose thresholds were moved and whose leaf values were refitted on the predictions of a teacher, on the rows and
+between them. All are compared with the source on rows that neither they nor their teacher was fitted on: folds, for
+each of which source and teacher are made anew, or rows that are held out or given. The source is returned unless a
+candidate is better there.
 """
 
 import time
-import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
 
 from neuralforest.convert import convert
 from neuralforest.ensemble import TreeEnsemble
@@ -23,31 +22,50 @@ from neuralforest.estimators.categories import aligned
 from neuralforest.estimators.folds import stratified_folds
 from neuralforest.estimators.parameters import contrast_pairs
 from neuralforest.estimators.rows import FitRows
+from neuralforest.estimators.teacher import taught_rows, teacher
 from neuralforest.estimators.validation import TrainValidationSplit, hold_out
-from neuralforest.exceptions import InvalidParameterError, ValidationWarning
+from neuralforest.exceptions import InvalidParameterError
 from neuralforest.network import ForestNetwork
 from neuralforest.network.evaluation import probabilities
-from neuralforest.network.hardening import trained_thresholds
 from neuralforest.selection import OutOfSamplePredictions, Selected
 from neuralforest.training import History, SubnetworkRows, TrainingData
-from neuralforest.training.leaf_values import LeafRows, as_scores, refitted, without_base_score
-from neuralforest.training.pseudo_rows import pseudo_rows
+from neuralforest.training.leaf_values import PENALTIES, LeafRows, as_scores, refitted, without_base_score
+from neuralforest.training.split_search import with_moved_thresholds
 
 if TYPE_CHECKING:
     from neuralforest.estimators._steps import FitSteps
 
-_PSEUDO_ROWS = 20_000
-_TEACHER_WEIGHTS = 1.0, 0.1
 _PENALTIES_OF_SPLITS = 3.0, 1.0, 0.3, 0.1, 0.03
-_FEWEST_TREES = 25  # of the source of a fold
+_PENALTY_OF_MOVES = 1.0  # of the leaf values that thresholds are moved for
+_TREES_OF_FOLD = {"leaves": 0.25, "splits": 0.4}  # of those of the source: the more trees, the more splits gain
+_FEWEST_TREES = 25
 _SMALLEST_PROBABILITY = 1e-15
+_STANDARD_ERRORS = 0.5  # that the loss of a larger penalty may be above the lowest one
+_WORSE_IN_A_ROW = 2  # penalties on a fold, after which smaller ones are not tried
+
+Method = Literal["leaves", "splits"]
 
 
 class Candidate(NamedTuple):
     """How trees are tuned."""
 
-    teacher_weight: float  # of a row that the trained network predicts; 0 where it has no part in the tuning
+    method: (
+        Method  # leaves: values refitted on the rows; splits: also on a teacher's predictions, with moved thresholds
+    )
     penalty: float
+
+
+Path = Iterator[tuple[Candidate, TreeEnsemble]]
+"""Candidates of a method and their trees, from the largest penalty to the smallest."""
+
+
+class _Comparison(NamedTuple):
+    """The result of a comparison of candidates with the source."""
+
+    best: Candidate | None  # None for the source
+    losses: tuple[float, float]  # of the source and of the best
+    predictions: OutOfSamplePredictions  # of the best
+    trees: TreeEnsemble | None  # of the best, in the last evaluation
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,8 +95,13 @@ def fit_tuned(estimator: "FitSteps", table: FitRows, forest: Any, fitted: bool, 
         evaluations = [(source, split.validation)]
     else:
         evaluations = tuning.fold_sources(forest, source.trees.aggregation)
-    chosen, losses, predictions = tuning.compare(evaluations)
-    trees = source.trees if chosen is None else tuning.tuned(source, chosen)
+    chosen, losses, predictions, tuned = tuning.compare(evaluations)
+    if chosen is None:
+        trees = source.trees
+    elif tuned is not None and len(split.validation):  # of the source itself, not of a fold
+        trees = without_base_score(tuned)
+    else:
+        trees = without_base_score(tuning.tuned(source, chosen))
     estimator.forest_, estimator._split_seed = source.forest, seeds[1]
     estimator._rows_digest = table.digest
     estimator.contrast_ = contrast_pairs(estimator.contrast)[0]
@@ -146,12 +169,13 @@ class _Tuning:
     def fold_sources(self, forest: Any, aggregation: str) -> list[tuple[_Source, NDArray[np.int64]]]:
         """Return the source grown anew outside of each fold, and the rows of the fold.
 
-        The folds take about as long as the source itself: a mean of fewer trees is as good for choosing a penalty.
+        A mean of fewer trees is good enough for choosing a penalty, and all are grown in about the time of the source.
         """
         few = aggregation == "mean" and "n_estimators" in forest.get_params(deep=False)
         forest = forests.prepare_forest(forest, self.seeds[0], self.estimator.n_jobs)
         if few:
-            forest.set_params(n_estimators=max(min(forest.n_estimators, _FEWEST_TREES), 2 * forest.n_estimators // 5))
+            n_trees = int(_TREES_OF_FOLD[self.estimator.tune] * forest.n_estimators)
+            forest.set_params(n_estimators=max(min(forest.n_estimators, _FEWEST_TREES), n_trees))
         n_folds = 3 if few else 2
         folds = stratified_folds(self.table, self.estimator._classifier, n_folds, self.seeds[1])
         return [(self.source(forest, False, fold.fit), fold.validation) for fold in folds]
@@ -161,93 +185,80 @@ class _Tuning:
         target = self.estimator._columns(ForestNetwork(trees), self.table.target[rows])
         return LeafRows(X, target, self.table.weight[rows])
 
-    def candidates(self, source: _Source, upto: Candidate | None = None) -> Iterator[tuple[Candidate, TreeEnsemble]]:
-        """Give the tuned trees of every candidate, or of those on the way to a chosen one."""
+    def paths(self, source: _Source, brief: bool, upto: Candidate | None = None) -> Iterator[Path]:
+        """Give the candidates of each method, or of the method of a chosen one those on the way to it.
+
+        With `brief`, the teacher is that of a fold.
+        """
         trees = as_scores(source.trees)
         rows = self.leaf_rows(trees, source.rows)
-        if upto is None or not upto.teacher_weight:
-            for penalty, tuned in refitted(trees, rows):
-                yield Candidate(0.0, penalty), tuned
-        if self.estimator.tune == "splits" and (upto is None or upto.teacher_weight):
-            teacher = self.teacher(source)
-            X = np.concatenate([rows.X, pseudo_rows(rows.X, _PSEUDO_ROWS, self.seeds[2])])
-            taught = LeafRows(X, _taught(teacher, trees, X), np.ones(len(X)))
-            if np.array_equal(teacher.ensemble.feature, trees.feature):
-                trees = replace(trees, threshold=trained_thresholds(teacher))
-            for weight in _TEACHER_WEIGHTS if upto is None else (upto.teacher_weight,):
-                both = rows.followed_by(replace(taught, weight=weight * taught.weight))
-                for penalty, tuned in refitted(trees, both, _PENALTIES_OF_SPLITS):
-                    yield Candidate(weight, penalty), tuned
+        if upto is None or upto.method == "leaves":
+            yield _path("leaves", trees, rows, PENALTIES, upto)
+        if self.estimator.tune == "splits" and (upto is None or upto.method != "leaves"):
+            network = teacher(self.estimator, self.table, source.rows, self.seeds[2], brief)
+            rows = taught_rows(network, trees, rows, self.seeds[2], brief)
+            [(_, tuned)] = refitted(trees, rows, [_PENALTY_OF_MOVES])
+            trees = replace(trees, threshold=with_moved_thresholds(tuned, rows).threshold)
+            yield _path("splits", trees, rows, _PENALTIES_OF_SPLITS, upto)
 
-    def teacher(self, source: _Source) -> ForestNetwork:
-        """Return the trained network of a source: the model of tune="all" with sparse connectivity, not stacked."""
-        estimator, table, rows = self.estimator, self.table, source.rows
-        inner = clone(estimator).set_params(
-            tune="all",
-            connectivity="sparse",
-            stacking=None,
-            checkpoint=None,
-            callback=None,
-            verbose=0,
-            warm_start=False,
-        )
-        inner.set_params(training="auto", validation="auto", warm_start=False)
-        out_of_bag = forests.has_out_of_bag_rows(source.forest) and forests.n_rows_seen(source.forest) == len(rows)
-        inner.forest = source.forest if out_of_bag or not forests.is_estimator(source.forest) else clone(source.forest)
-        inner.random_state = self.seeds[2]
-        for name in ("_encoder", "feature_names_in_", "n_features_in_", "classes_"):
-            if hasattr(estimator, name):
-                setattr(inner, name, getattr(estimator, name))
-        weight = None if table.forest_weight is None else table.forest_weight[rows]
-        part = FitRows(table.X[rows], table.target[rows], table.weight[rows], weight, len(rows))
-        with warnings.catch_warnings():  # the folds evaluate what it teaches
-            warnings.simplefilter("ignore", ValidationWarning)
-            network: ForestNetwork = inner._start(part).network_
-        return network
+    def compare(self, evaluations: list[tuple[_Source, NDArray[np.int64]]]) -> _Comparison:
+        """Return the best candidate on rows that neither its source nor its teacher was fitted on.
 
-    def compare(
-        self, evaluations: list[tuple[_Source, NDArray[np.int64]]]
-    ) -> tuple[Candidate | None, tuple[float, float], OutOfSamplePredictions]:
-        """Return the best candidate, None for the source, the losses of the source and of the best, and predictions."""
+        A candidate that is not evaluated on all of them, because its path ended before, is none.
+        """
         found: dict[Candidate | None, list[NDArray[np.float64]]] = {None: []}
+        trees: dict[Candidate, TreeEnsemble] = {}
         for source, rows in evaluations:
             X = ForestNetwork(source.trees).check_X(self.table.X[rows])
             found[None].append(ForestNetwork(source.trees).stacked_output(X))
-            for candidate, trees in self.candidates(source):
-                found.setdefault(candidate, []).append(ForestNetwork(trees).stacked_output(X))
+            trees = {}
+            for path in self.paths(source, brief=len(evaluations) > 1):
+                for candidate, tuned, prediction in self.evaluated(path, X, rows):
+                    found.setdefault(candidate, []).append(prediction)
+                    trees[candidate] = tuned
         rows = np.concatenate([rows for _, rows in evaluations])
-        order = np.argsort(rows, kind="stable")
-        predictions = {each: np.concatenate(parts)[order] for each, parts in found.items()}
-        link, tuned_link = evaluations[0][0].trees.link, as_scores(evaluations[0][0].trees).link
-        losses = {
-            each: self.loss(prediction, link if each is None else tuned_link, rows[order])
-            for each, prediction in predictions.items()
+        order, links = np.argsort(rows, kind="stable"), {True: evaluations[0][0].trees.link}
+        rows, weight = rows[order], self.table.weight[rows[order]]
+        links[False] = as_scores(evaluations[0][0].trees).link
+        complete = {
+            each: np.concatenate(parts)[order] for each, parts in found.items() if len(parts) == len(found[None])
         }
-        best = min(losses, key=lambda each: losses[each])
-        if not losses[best] < losses[None]:
-            best = None
-        prediction = predictions[best]
-        result = OutOfSamplePredictions.of_all(rows[order], prediction, self.table.weight[rows[order]])
-        return best, (losses[None], losses[best]), result
+        losses = {each: self.losses(output, links[each is None], rows) for each, output in complete.items()}
+        means = {each: float(np.average(values, weights=weight)) for each, values in losses.items()}
+        best = _cautious(min(means, key=lambda each: means[each]), losses, means, weight)
+        predictions = OutOfSamplePredictions.of_all(rows, complete[best], weight)
+        return _Comparison(best, (means[None], means[best]), predictions, None if best is None else trees[best])
 
-    def loss(self, prediction: NDArray[np.float64], link: str, rows: NDArray[np.int64]) -> float:
-        """Return the log loss, or the squared error; of several targets, each in units of its variance."""
-        estimator, weight = self.estimator, self.table.weight[rows]
+    def evaluated(
+        self, path: Path, X: NDArray[np.floating], rows: NDArray[np.int64]
+    ) -> Iterator[tuple[Candidate, TreeEnsemble, NDArray[np.float64]]]:
+        """Give the candidates of a path with their predictions, until smaller penalties only make them worse."""
+        losses: list[float] = []
+        for candidate, trees in path:
+            prediction = ForestNetwork(trees).stacked_output(X)
+            yield candidate, trees, prediction
+            losses.append(float(np.average(self.losses(prediction, trees.link, rows), weights=self.table.weight[rows])))
+            if candidate.method == "leaves" and min(losses[-_WORSE_IN_A_ROW:]) > min(losses):
+                return
+
+    def losses(self, prediction: NDArray[np.float64], link: str, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the log loss, or the squared error, (rows,); of several targets, each in units of its variance."""
+        estimator = self.estimator
         if estimator._classifier:
             own = np.searchsorted(estimator.classes_, self.table.target[rows])
             of_class = probabilities(link, prediction)[np.arange(len(rows)), own]
-            of_class = np.maximum(of_class, _SMALLEST_PROBABILITY)
-            return float(np.average(-np.log(of_class), weights=weight))
+            return np.asarray(-np.log(np.maximum(of_class, _SMALLEST_PROBABILITY)))
         y = self.table.target.reshape(len(self.table.target), -1).astype(np.float64)
         variance = np.var(y, axis=0) if y.shape[1] > 1 else np.ones(1)
         squares = (prediction - y[rows]) ** 2 / np.where(variance > 0, variance, 1.0)
-        return float(np.average(squares.mean(axis=1), weights=weight))
+        return np.asarray(squares.mean(axis=1))
 
     def tuned(self, source: _Source, chosen: Candidate) -> TreeEnsemble:
         """Return the trees of a source, tuned as chosen."""
-        for candidate, trees in self.candidates(source, chosen):
+        [path] = self.paths(source, False, chosen)
+        for candidate, trees in path:
             if candidate == chosen:
-                return without_base_score(trees)
+                return trees
         raise AssertionError(chosen)
 
     def training_data(
@@ -261,7 +272,34 @@ class _Tuning:
         return TrainingData(network.check_X(table.X), y, fit, validation)
 
 
-def _taught(teacher: ForestNetwork, trees: TreeEnsemble, X: NDArray[np.floating]) -> NDArray[np.float64]:
-    """Return the predictions of a network as targets of trees, (rows, outputs)."""
-    prediction = teacher.prediction(X.astype(teacher.ensemble.compare_dtype))
-    return prediction[:, 1:] if trees.link == "logit" else prediction
+def _cautious(
+    best: Candidate | None,
+    losses: dict[Candidate | None, NDArray[np.float64]],
+    means: dict[Candidate | None, float],
+    weight: NDArray[np.float64],
+) -> Candidate | None:
+    """Return the largest penalty that is about as good as the best, for leaf values that are refitted on the rows.
+
+    For those that a teacher gives, the best: the teachers of folds are less accurate than the final one, so that their
+    best penalty is rather too large.
+    """
+    if best is None or best.method != "leaves":
+        return best
+    for candidate in sorted(
+        (each for each in losses if each and each.method == "leaves"), key=lambda each: -each.penalty
+    ):
+        worse = losses[candidate] - losses[best]
+        error = np.sqrt(np.average((worse - np.average(worse, weights=weight)) ** 2, weights=weight) / len(worse))
+        if means[candidate] < means[None] and means[candidate] - means[best] <= _STANDARD_ERRORS * error:
+            return candidate
+    return best
+
+
+def _path(
+    method: Method, trees: TreeEnsemble, rows: LeafRows, penalties: Sequence[float], upto: Candidate | None
+) -> Path:
+    """Give the candidates of a method, or the chosen one alone where it does not depend on those before."""
+    if upto is not None and trees.link == "identity":
+        penalties = [upto.penalty]
+    for penalty, tuned in refitted(trees, rows, penalties):
+        yield Candidate(method, penalty), tuned

@@ -30,7 +30,7 @@ def goes_left(x, threshold, missing_left):  # type: ignore[no-untyped-def]
 
 
 @part
-def _category_goes_left(x, lists, split, missing_left):  # type: ignore[no-untyped-def]
+def category_goes_left(x, lists, split, missing_left):  # type: ignore[no-untyped-def]
     """Return whether a category goes left at a split."""
     first, last = lists.first[split], lists.first[split + 1] - 1
     if x != x:
@@ -44,7 +44,7 @@ def _step(x, node, lists, split, missing_left):  # type: ignore[no-untyped-def]
     left = goes_left(x, node["threshold"], missing_left)
     if lists is not None:  # noqa: SIM102 (numba prunes a branch by this condition alone)
         if node["threshold"] != node["threshold"]:
-            left = _category_goes_left(x, lists, split, missing_left)
+            left = category_goes_left(x, lists, split, missing_left)
     return left
 
 
