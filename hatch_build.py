@@ -42,6 +42,8 @@ class KernelBuildHook(BuildHookInterface):
             printed = getattr(error, "stderr", None) or b""
             self.app.display_warning(f"kernels are not compiled ahead of use: {error}\n{printed.decode()[-2000:]}")
             return
+        if not any(Path(self._folder.name).rglob("*.nbi")):  # such as with NUMBA_DISABLE_JIT
+            return
         build_data["force_include"][self._folder.name] = "neuralforest/_kernels/compiled"
         build_data["pure_python"], build_data["infer_tag"] = False, True
 

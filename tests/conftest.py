@@ -1,3 +1,4 @@
+import importlib.util
 import os
 import sysconfig
 from pathlib import Path
@@ -6,9 +7,13 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 # The tests import the package from the sources. What its installation has compiled need not be compiled once more.
+_cache = Path(__file__).parents[1] / "src" / "neuralforest" / "_kernels" / "cache.py"
+_spec = importlib.util.spec_from_file_location("_kernel_cache", _cache)
+_module = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(_module)
 _installed = Path(sysconfig.get_path("platlib"), "neuralforest", "_kernels", "compiled")
-if _installed.is_dir():
-    os.environ.setdefault("NUMBA_CACHE_DIR", str(_installed))  # before the first import of numba
+if "NUMBA_CACHE_DIR" not in os.environ and (_installed / _module._name()).is_dir():
+    os.environ["NUMBA_CACHE_DIR"] = _module.numba.config.CACHE_DIR = str(_installed)
 
 from small_models import at_most_boosting_rounds  # noqa: E402
 

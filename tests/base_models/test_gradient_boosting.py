@@ -1,6 +1,7 @@
 """Gradient boosting: the trees of scikit-learn, Newton steps, cross-fitted predictions."""
 
 import importlib
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from neuralforest import base_models
 from neuralforest._kernels.trees import boosting, histogram
 from neuralforest.base_models import cross_fitting
 from neuralforest.base_models.cross_fitting import Folds
+from neuralforest.base_models.several_targets import for_every_target
 from neuralforest.network import ForestNetwork
 from neuralforest.selection import OutOfSamplePredictions
 from small_models import base_model_task
@@ -204,6 +206,16 @@ def test_of_many_rows_the_first_fold_goes_ahead_and_the_result_stays_the_same(n_
     for one, two in zip(together, rest, strict=True):
         assert_array_equal(one.predictions.prediction, two.predictions.prediction)
         assert_array_equal(one.model.ensemble.value, two.model.ensemble.value)
+
+
+def test_of_several_targets_the_first_fold_goes_ahead_too(monkeypatch):
+    monkeypatch.setattr(gradient_boosting, "_MOST_TREES", 20)
+    monkeypatch.setattr(gradient_boosting, "_MANY_ROWS", 300)
+    task = base_model_task(*rows())
+    y = np.repeat(task.data.y, 2, axis=1)
+    task = task._replace(data=replace(task.data, y=y), target=y)
+    stages = list(for_every_target(gradient_boosting.gradient_boosting, task))
+    assert [(each.is_part, each.is_complete) for each in stages] == [(True, False), (False, True)]
 
 
 def test_a_model_whose_first_fold_is_not_worthwhile_is_given_up(monkeypatch):

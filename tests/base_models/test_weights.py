@@ -5,6 +5,7 @@ import importlib
 import numpy as np
 import pytest
 
+import neuralforest as nf
 from neuralforest._kernels.trees import boosting, extra_tree
 from neuralforest.base_models.combination_forecast import combination_forecast
 from neuralforest.ensemble import FlatTrees
@@ -58,3 +59,13 @@ def test_the_combination_forecast_of_integer_weights_is_that_of_repeated_rows():
     products = np.average(X[:, 0] * y[:, 0], weights=weight) - X[:, 0].mean() * np.average(y[:, 0], weights=weight)
     products -= y[:, 0].mean() * (np.average(X[:, 0], weights=weight) - X[:, 0].mean())
     np.testing.assert_allclose(model.coef[0, 0], products / X[:, 0].std() / 4, rtol=1e-9)
+
+
+def test_a_class_without_weight_is_fitted_without_base_models():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 5))
+    y = np.where(np.arange(300) < 12, 2, X[:, 0] > 0)
+    weight = np.where(np.arange(300) < 50, 0.0, rng.uniform(0.5, 1.0, 300))
+    model = nf.NeuralForestClassifier(max_epochs=1, random_state=0).fit(X, y, sample_weight=weight)
+    assert model.predict_proba(X).shape == (300, 3)
+    assert model.stacking_weights_ == {"network": 1.0}

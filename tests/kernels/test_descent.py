@@ -1,10 +1,16 @@
 """Descent of blocks of rows through large trees gives the bits of traversal."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import neuralforest as nf
 from hard_twins import by_traversal, rows_on_thresholds
 from neuralforest._kernels.trees import descent
 from neuralforest.network import ForestNetwork, hard_trees
@@ -89,3 +95,34 @@ def called(function, name, ways):
         return function(*arguments)
 
     return call
+
+
+BEFORE_A_GUARD_PAGE = """
+import ctypes, mmap
+import numpy as np
+from neuralforest._kernels.trees import descent
+from neuralforest.network.large_trees import large_trees
+from training_twins import random_ensemble
+trees = large_trees(random_ensemble((2, 150), n_features=20, seed=0, compare_dtype="float32"))
+n = descent._BATCH + 1
+size = n * 20 * 4
+end = -(-size // mmap.PAGESIZE) * mmap.PAGESIZE
+memory = mmap.mmap(-1, end + n * 20 * 4)
+X = np.frombuffer(memory, np.uint8)[end - size : end].view(np.float32).reshape(n, 20)
+X[:] = np.random.default_rng(0).normal(size=X.shape)
+libc = ctypes.CDLL(None)
+libc.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+assert libc.mprotect(X.ctypes.data + size, n * 20 * 4 // mmap.PAGESIZE * mmap.PAGESIZE, 0) == 0
+descent.add_leaf_values(trees, np.arange(2), X, np.zeros((n, 1)))
+print("passed")
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="mprotect")
+def test_no_number_beyond_the_last_row_is_read():
+    """Behind the rows lies memory that cannot be read, and the last batch is a single row."""
+    folders = [Path(nf.__file__).parents[1], Path(__file__).parents[1]]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, folders))}
+    command = [sys.executable, "-c", BEFORE_A_GUARD_PAGE]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+    assert (done.returncode, done.stdout) == (0, "passed\n"), done.stderr

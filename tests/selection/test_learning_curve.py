@@ -57,6 +57,18 @@ def test_a_steep_curve_is_followed_as_far_as_it_is_measured_exactly():
         assert lowest < excess.mean() < highest
 
 
+def test_copies_with_the_same_errors_gain_nothing_and_rows_without_weight_do_not_count():
+    y = np.repeat([0.0, 1.0, 1.5], 40)[:, None]
+    both = of_rows(np.repeat([0.0, 1.0, 1.0], 40)[:, None])
+    assert_array_equal(as_of_all_rows(both, both, y, N_FOLDS).excess_variance, 0.0)
+    weight = np.repeat([0.0, 1.0, 1.0], 40)
+    more = of_rows(both.prediction, weight)
+    fewer = more.restrict(np.arange(40))  # rows without weight alone
+    assert_allclose(
+        as_of_all_rows(more, fewer, y, N_FOLDS).excess_variance, as_of_all_rows(more, None, y, N_FOLDS).excess_variance
+    )
+
+
 def test_without_a_measurement_and_for_one_worth_nothing_the_last_fold_takes_the_usual_part():
     rng = np.random.default_rng(0)
     y = rng.normal(size=(30, 2)) * (1.0, 1_000.0)

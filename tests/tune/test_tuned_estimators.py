@@ -227,6 +227,12 @@ def test_categories_and_the_default_forest_are_tuned():
         assert model.stacking_weights_ == {"network": 1.0}
 
 
+def test_the_teacher_gives_no_warning_about_its_forest():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 70))
+    tuned("splits").fit(X, X[:, 0])  # warnings are errors here
+
+
 def test_several_targets_and_weights_are_tuned():
     Y, weight = np.column_stack([y, 1000 * X[:, 0]]), np.random.default_rng(0).integers(0, 3, len(y))
     model = tuned().fit(X, Y, sample_weight=weight)

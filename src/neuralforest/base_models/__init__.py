@@ -41,6 +41,8 @@ def candidates(
     if features is not None:
         yield from (on_all_features(each, features, task) for each in candidates(task.restrict(features), own))
         return
+    if task.classifier and len(np.unique(task.target[task.training])) < task.data.y.shape[1]:
+        return  # no row of a class has a weight: base models would not predict it
     if not task.classifier and task.data.y.shape[1] > MOST_TARGETS:
         warnings.warn(
             f"y has {task.data.y.shape[1]} targets, and base models are fitted to each of them: with more than "

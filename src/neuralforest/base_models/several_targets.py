@@ -47,8 +47,9 @@ def _joined(candidates: Sequence[Candidate]) -> Candidate:
         for name in ("prediction", "excess_variance", "halves")
     }
     together = first._replace(**fields)
-    is_complete = all(each.is_complete for each in candidates)
-    return Candidate(candidates[0].name, _model([each.model for each in candidates]), together, is_complete)
+    is_complete, is_part = all(each.is_complete for each in candidates), any(each.is_part for each in candidates)
+    model = _model([each.model for each in candidates])
+    return Candidate(candidates[0].name, model, together, is_complete, is_part=is_part)
 
 
 def _model(models: Sequence[BaseModel]) -> BaseModel:

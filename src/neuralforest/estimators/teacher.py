@@ -16,7 +16,7 @@ from sklearn.base import clone
 from neuralforest.ensemble import TreeEnsemble
 from neuralforest.estimators.parameters import enough_epochs
 from neuralforest.estimators.rows import FitRows
-from neuralforest.exceptions import ValidationWarning
+from neuralforest.exceptions import CostWarning, ValidationWarning
 from neuralforest.network import ForestNetwork
 from neuralforest.training.leaf_values import LeafRows
 from neuralforest.training.pseudo_rows import pseudo_rows
@@ -62,8 +62,9 @@ def teacher(estimator: "FitSteps", table: FitRows, rows: NDArray[np.int64], seed
             setattr(inner, name, getattr(estimator, name))
     weight = None if table.forest_weight is None else table.forest_weight[rows]
     part = FitRows(table.X[rows], table.target[rows], table.weight[rows], weight, len(rows))
-    with warnings.catch_warnings():  # the folds evaluate what it teaches
+    with warnings.catch_warnings():  # the folds evaluate it, and users have not chosen its forest
         warnings.simplefilter("ignore", ValidationWarning)
+        warnings.simplefilter("ignore", CostWarning)
         if brief:
             _shorten(inner, part)
         network: ForestNetwork = inner._start(part).network_

@@ -10,12 +10,14 @@ from numpy.typing import NDArray
 
 from neuralforest.training.losses import Loss
 
+FLOOR = 1e-7
+"""The lower bound of a probability in the log loss."""
+
 _LARGEST = 0.9  # part of a loss that is corrected for: what remains of noise-free targets would be of any sign
-_FLOOR = 1e-7  # the lower bound of a probability in the log loss
 _FEWEST_TRIALS = 0.3  # that a mean probability of few trees counts for
 _BINS = 200  # of probabilities
 _ITERATIONS = 100
-_LOGITS = np.linspace(np.log(_FLOOR), -np.log(_FLOOR), 129)
+_LOGITS = np.linspace(np.log(FLOOR), -np.log(FLOOR), 129)
 _GRID = 1.0 / (1.0 + np.exp(-_LOGITS))
 
 

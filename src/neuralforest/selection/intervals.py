@@ -204,18 +204,24 @@ def _expected_by_unit(
     bin is known from the rows that several predict, relative to all such rows.
     """
     errors = data.y[predictions.row] - predictions.prediction
-    several = predictions.has_halves
+    several, weight = predictions.has_halves, predictions.weight
     if not predictions.excess_variance[several].any():
         several[:] = True
     for output, (own, error, excess) in enumerate(
         zip(unit.T, *(each.T for each in _scaled_errors(data, predictions)), strict=True)
     ):
-        relative = excess / max(float(excess[several].mean()), np.finfo(np.float64).tiny)
+        relative = excess / max(_mean(excess[several], weight[several]), np.finfo(np.float64).tiny)
         for rows in _by_size(own):
-            of_bin = relative[rows][several[rows]]
-            expected = excess.mean() * (of_bin.mean() if len(of_bin) else 1.0)
-            errors[rows, output] *= _shrinkage(expected, np.mean(error[rows] ** 2))
+            both = rows[several[rows]]
+            of_bin = _mean(relative[both], weight[both]) if len(both) else 1.0
+            expected = _mean(excess, weight) * of_bin
+            errors[rows, output] *= _shrinkage(expected, _mean(error[rows] ** 2, weight[rows]))
     return errors
+
+
+def _mean(values: NDArray[np.float64], weight: NDArray[np.float64]) -> float:
+    """Return the weighted mean; that without weights where all of them are 0."""
+    return float(np.average(values, weights=weight if weight.any() else None))
 
 
 def _scaled_errors(

@@ -33,7 +33,7 @@ def as_of_all_rows(
     squares = (target - predictions.prediction) ** 2
     mean = np.maximum(weight @ (squares - predictions.excess_variance), 0.0)  # (outputs,)
     share, error = _EXPECTED, np.inf
-    if of_fewer_rows is not None and (mean > 0).any():
+    if of_fewer_rows is not None and (mean > 0).any() and of_fewer_rows.weight.any():
         used = mean > 0
         both = np.isin(predictions.row, of_fewer_rows.row)
         fewer = (target[both] - of_fewer_rows.restrict(predictions.row).prediction) ** 2
@@ -41,8 +41,8 @@ def as_of_all_rows(
         part = weight[both] / weight[both].sum()
         share = float(part @ gain)
         error = float(np.sqrt((part**2) @ (gain - share) ** 2))
-    precision = 1 / max(error, np.finfo(float).tiny) ** 2 if np.isfinite(error) else 0.0
-    expected = (precision * share + _EXPECTED / _SPREAD**2) / (precision + 1 / _SPREAD**2)
+    trust = _SPREAD**2 / (_SPREAD**2 + error**2)  # in what was measured
+    expected = trust * share + (1 - trust) * _EXPECTED
     excess = np.clip(expected, 0.0, _LARGEST) * mean
     return predictions._replace(excess_variance=predictions.excess_variance + excess)
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from neuralforest.network import BaseModel, ForestNetwork, StackedModel
 from neuralforest.selection.calibration import STEPS, calibration_factors
 from neuralforest.selection.evidence import is_better
+from neuralforest.selection.expected_loss import FLOOR
 from neuralforest.selection.predictions import (
     OutOfSamplePredictions,
     validation_predictions,
@@ -27,7 +28,6 @@ _SIGNIFICANT_ALONE = 2.0  # the same against the mean of the target: models with
 _SIGNIFICANT_CLASSES = 2.0  # weights minimise the squared error, and log loss penalises more
 _WORTHWHILE = 0.02  # of the loss, that a base model must take away: smaller gains are not seen on other rows
 _PROMISING = 1.0  # standard errors by which an incomplete base model may be better than measured
-_SMALLEST_PROBABILITY = 1e-7  # as the loss has it
 
 
 class Candidate(NamedTuple):
@@ -189,7 +189,7 @@ def _row_losses(
 ) -> NDArray[np.float64]:
     """Return the log loss of each row, or its squared error without the excess variance, (rows,)."""
     if classifier:
-        return -np.log(np.maximum((predictions.prediction * y).sum(axis=1), _SMALLEST_PROBABILITY))
+        return -np.log(np.maximum((predictions.prediction * y).sum(axis=1), FLOOR))
     squares = ((y - predictions.prediction) / unit) ** 2 - predictions.excess_variance / unit / unit
     return np.asarray(squares.mean(axis=1))
 

@@ -109,7 +109,7 @@ def _replace(trees, tree, waiting, places, row, number, following, start, end, X
             leaf = trees.first_leaf[tree] + trees.leaf[trees.first_node[tree] + places[lane]]
             for o in range(out.shape[1]):
                 out[number[lane], o] += trees.value[leaf, o]
-        places[lane], number[lane] = 0, -1
+        places[lane], row[lane], number[lane] = 0, 0, -1  # a lane without a row reads the first one of the batch
         if following < end:
             number[lane], row[lane] = following, (following - start) * X.shape[1]
             following += 1
