@@ -150,8 +150,8 @@ def _speed() -> dict[str, str]:
     memory = max(float(each.replace(",", "")) for row in million for each in re.findall(r"^([\d.,]+) MB", row[1]))
     return {
         "speed.single_row_ms": _range(single, ".2f"),
-        "speed.to_LightGBM": _range(lightgbm, ".1f"),
-        "speed.to_CatBoost": _range(catboost, ".1f"),
+        "speed.to_LightGBM": _range(lightgbm, ".2g"),
+        "speed.to_CatBoost": _range(catboost, ".2g"),
         "speed.million.seconds": f"{max(_seconds(row[1]) for row in million if 'time' in row[0]):.0f}",
         "speed.million.gigabytes": f"{memory / 1e3:.1f}",
     }
