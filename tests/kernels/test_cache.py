@@ -120,10 +120,21 @@ def test_a_wheel_is_built_without_kernels_where_they_cannot_be_compiled(monkeypa
     assert "not compiled" in hook.warnings[0]
 
 
-def test_a_wheel_with_compiled_kernels_is_for_one_platform(monkeypatch):
+@pytest.mark.parametrize("compiles", [True, False])  # nothing with NUMBA_DISABLE_JIT
+def test_a_wheel_with_compiled_kernels_is_for_one_platform(compiles, monkeypatch):
     hook, seen = Hook(monkeypatch), []
-    monkeypatch.setattr(subprocess, "run", lambda command, env, **options: seen.append(env["NUMBA_CACHE_DIR"]))
+
+    def compile_kernels(command, env, **options):
+        seen.append(Path(env["NUMBA_CACHE_DIR"]))
+        if compiles:
+            (seen[0] / "kernels-0").mkdir()
+            (seen[0] / "kernels-0" / "one.nbi").touch()
+
+    monkeypatch.setattr(subprocess, "run", compile_kernels)
     data = hook.run()
-    assert data["force_include"] == {seen[0]: "neuralforest/_kernels/compiled"}
-    assert (data["pure_python"], data["infer_tag"]) == (False, True)
-    assert not Path(seen[0]).exists()  # the temporary folder is removed
+    if compiles:
+        assert data["force_include"] == {str(seen[0]): "neuralforest/_kernels/compiled"}
+        assert (data["pure_python"], data["infer_tag"]) == (False, True)
+    else:
+        assert data == {"force_include": {}, "pure_python": True}
+    assert not seen[0].exists()  # the temporary folder is removed
