@@ -114,6 +114,13 @@ def test_a_part_of_the_rows_shows_whether_a_model_is_worthwhile(share, worthwhil
         assert may_be_worthwhile(*scaled, unit * y, np.array([unit]), False) == worthwhile
 
 
+def test_too_few_rows_do_not_reject_a_model():
+    y = np.zeros((20, 1))
+    own = predictions(np.zeros(20))
+    for part, worthwhile in ((np.arange(0), True), (np.arange(9), True), (np.arange(10), False)):
+        assert may_be_worthwhile(own, predictions(np.ones(len(part)), rows=part), y, 1.0, False) == worthwhile
+
+
 @pytest.mark.parametrize(("power", "worthwhile"), [(1.0, False), (0.5, True)])
 def test_of_classes_the_log_loss_decides(power, worthwhile):
     """Probabilities of 0.999 for what happens in 99% of the rows hardly change the squared error."""

@@ -49,9 +49,7 @@ Method = Literal["leaves", "splits"]
 class Candidate(NamedTuple):
     """How trees are tuned."""
 
-    method: (
-        Method  # leaves: values refitted on the rows; splits: also on a teacher's predictions, with moved thresholds
-    )
+    method: Method  # "splits": with moved thresholds, and on the predictions of a teacher as well
     penalty: float
 
 
@@ -217,13 +215,15 @@ class _Tuning:
                     found.setdefault(candidate, []).append(prediction)
                     trees[candidate] = tuned
         rows = np.concatenate([rows for _, rows in evaluations])
-        order, links = np.argsort(rows, kind="stable"), {True: evaluations[0][0].trees.link}
+        order = np.argsort(rows, kind="stable")
         rows, weight = rows[order], self.table.weight[rows[order]]
-        links[False] = as_scores(evaluations[0][0].trees).link
+        link, tuned_link = evaluations[0][0].trees.link, as_scores(evaluations[0][0].trees).link
         complete = {
             each: np.concatenate(parts)[order] for each, parts in found.items() if len(parts) == len(found[None])
         }
-        losses = {each: self.losses(output, links[each is None], rows) for each, output in complete.items()}
+        losses = {
+            each: self.losses(output, link if each is None else tuned_link, rows) for each, output in complete.items()
+        }
         means = {each: float(np.average(values, weights=weight)) for each, values in losses.items()}
         best = _cautious(min(means, key=lambda each: means[each]), losses, means, weight)
         predictions = OutOfSamplePredictions.of_all(rows, complete[best], weight)

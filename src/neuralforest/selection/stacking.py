@@ -173,9 +173,11 @@ def may_be_worthwhile(
 ) -> bool:
     """Return whether a base model that predicts a part of the rows may take enough of the loss away.
 
-    If not, what it takes away there is less than that by more than a standard error.
+    If not, what it takes away there is less than that by more than a standard error. Too few rows do not decide.
     """
     rows = np.intersect1d(own.row, other.row, assume_unique=True)
+    if len(rows) < _FEWEST_ROWS:
+        return True
     own, other = own.restrict(rows), other.restrict(rows)
     weight = float(np.clip(_weight(own, other, y, unit)[0], 0.0, _LARGEST))
     before, after = (_row_losses(each, y[rows], unit, classifier) for each in (own, blended(own, other, weight)))
