@@ -18,7 +18,7 @@ from scipy.stats import norm
 import neuralforest as nf
 from benchmarks.common import RESULTS, markdown_table, versions
 from benchmarks.data import encode, load, names
-from neuralforest.selection import OutOfSamplePredictions, Residuals
+from neuralforest.selection import Residuals, Selected
 from neuralforest.training import TrainingData
 
 Array = NDArray[np.float64]
@@ -35,9 +35,9 @@ MOST_TRAINING_ROWS, MOST_TEST_ROWS = 1_500, 6_000
 class Regressor(nf.NeuralForestRegressor):
     """Keeps the errors in units of the disagreement, too."""
 
-    def _after_fit(self, data: TrainingData, predictions: OutOfSamplePredictions) -> None:
-        super()._after_fit(data, predictions)
-        self.by_disagreement = Residuals.measure(self.network_, data, predictions)
+    def _after_fit(self, data: TrainingData, trained: Selected) -> None:
+        super()._after_fit(data, trained)
+        self.by_disagreement = Residuals.measure(self.network_, data, trained.predictions)
 
 
 def intervals(model: Regressor, X: Array) -> tuple[Array, Array]:

@@ -111,13 +111,17 @@ def test_held_out_rows_evaluate_all_trees():
     assert_allclose(candidate.predictions.prediction, candidate.model.prediction(X[250:]))
 
 
-def test_ten_trees_are_grown_before_all_others_and_both_are_offered_for_rejection():
-    X, y = rows()
-    first, whole, last = stages(X, y)
-    assert [each.is_complete for each in (first, whole, last)] == [False, False, True]
-    assert [each.model.ensemble.n_trees for each in (first, whole)] == [10, 200]
-    assert last.model is whole.model
-    assert_array_equal(first.model.ensemble.threshold, whole.model.ensemble[:10].threshold)
+@pytest.mark.parametrize("n_classes", [0, 3])
+def test_a_few_trees_are_grown_before_all_others_and_each_stage_is_offered_for_rejection(n_classes):
+    X, y = rows(n_classes)
+    several = stages(X, y, n_classes)
+    assert [each.is_complete for each in several] == [False, False, False, True]
+    assert [each.model.ensemble.n_trees for each in several] == [10, 20, 200, 200]
+    assert [each.is_part for each in several] == [False, n_classes == 0, False, False]
+    assert several[-1].model is several[-2].model
+    for first in several[:2]:
+        n_trees = first.model.ensemble.n_trees
+        assert_array_equal(first.model.ensemble.threshold, several[-1].model.ensemble[:n_trees].threshold)
 
 
 def test_a_column_of_one_number_separates_rows_with_it_from_rows_where_it_is_missing():

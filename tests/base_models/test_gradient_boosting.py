@@ -228,6 +228,25 @@ def test_a_model_whose_first_fold_is_not_worthwhile_is_given_up(monkeypatch):
         assert [each.name for each in candidates if each.name == "gradient_boosting"] == found
 
 
+@pytest.mark.parametrize(("enough", "n_folds"), [(1, 1), (120, 1), (121, 2), (360, 3), (10_000, 5)])
+def test_as_many_folds_are_fitted_as_predict_enough_rows(enough, n_folds, monkeypatch):
+    monkeypatch.setattr(gradient_boosting, "_MOST_TREES", 20)
+    monkeypatch.setattr(gradient_boosting, "_DEEP", gradient_boosting._DEEP._replace(enough_rows=enough))
+    X, y = rows(n=600)
+    task = base_model_task(X, y)
+    *_, last = gradient_boosting.gradient_boosting(task)
+    assert_array_equal(last.predictions.row, np.sort(np.concatenate(Folds.of(task).left_out[:n_folds])))
+    of_tree = np.add.reduceat(last.refit().ensemble.weight, last.refit().ensemble.first_leaf[:-1])
+    assert abs(of_tree.mean() / 600 - 0.8) < 0.02  # the model that is stacked is fitted on all rows
+
+
+def test_of_few_rows_all_folds_are_fitted(monkeypatch):
+    monkeypatch.setattr(gradient_boosting, "_MOST_TREES", 20)
+    monkeypatch.setattr(gradient_boosting, "_DEEP", gradient_boosting._DEEP._replace(enough_rows=1))
+    *_, last = gradient_boosting.gradient_boosting(base_model_task(*rows(n=499)))  # whose models are not fitted again
+    assert_array_equal(last.predictions.row, np.arange(499))
+
+
 def test_small_trees_generalise_better_to_additive_effects(few_boosting_rounds):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 6))

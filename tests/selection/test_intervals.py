@@ -7,9 +7,11 @@ import pytest
 from sklearn.tree import DecisionTreeRegressor
 
 import neuralforest as nf
-from neuralforest.selection import OutOfSamplePredictions, Residuals
+from neuralforest.base_models import error_scale
+from neuralforest.selection import OutOfSamplePredictions, Residuals, Selected
 from neuralforest.selection.intervals import _scaled_unit
 from neuralforest.selection.predictions import averaged
+from neuralforest.training import SubnetworkRows, TrainingData
 from small_models import forest, regression, small, small_boosted
 
 
@@ -175,6 +177,35 @@ def test_each_target_has_a_scale_of_its_own():
     for target in (0, 1):
         width, large = (high - low)[:, target], X[:, target] > 0.5
         assert width[large].mean() > 2 * width[~large].mean()
+
+
+@pytest.mark.parametrize("most_rows", [20_000, 1_000])
+def test_where_a_stack_is_evaluated_on_few_rows_the_scale_is_learned_from_its_network_on_all(most_rows, monkeypatch):
+    monkeypatch.setattr(error_scale, "_MOST_ROWS", most_rows)
+    rng = np.random.default_rng(6)
+    X = rng.uniform(size=(3000, 3))
+    spread = np.where(X[:, :1] > 0.5, 1.0, 0.1)
+    y = spread * rng.normal(size=(3000, 1))
+    rows, few = SubnetworkRows.shared(np.arange(3000), np.ones(3000), 1), np.arange(0, 3000, 5)
+    data = TrainingData(X, y, rows, rows)
+    of_network = OutOfSamplePredictions.of_all(
+        np.arange(3000), 0.5 * spread * rng.normal(size=(3000, 1)), np.ones(3000)
+    )
+    of_stack = OutOfSamplePredictions.of_all(few, np.zeros((600, 1)), np.ones(600))
+    network = nf.convert(forest().fit(X, y[:, 0]))
+    trained = Selected(network, None, np.inf, 0.0, of_stack, of_network=of_network)
+    measured = Residuals.measure(network, data, of_stack)
+    learned = error_scale.with_error_scale(measured, data, trained, 0, 1, np.zeros(3, np.int64))
+    assert len(learned.relative) == 600  # errors of the stack
+    e = learned.scale.ensemble
+    of_tree = np.add.reduceat(e.weight, e.first_leaf[:-1]).mean()
+    assert abs(of_tree / min(most_rows, 3000) - 0.8) < 0.02  # a subsample of all rows
+    new = rng.uniform(size=(4000, 3))
+    noise = np.where(new[:, 0] > 0.5, 1.0, 0.1) * rng.normal(size=4000)
+    low, high = learned.quantiles(network, new, np.zeros((4000, 1)), (0.05, 0.95))[:, 0].T
+    inside, noisy_half = (low <= noise) & (noise <= high), new[:, 0] > 0.5
+    assert 0.85 < inside[noisy_half].mean() < 0.95
+    assert 0.85 < inside[~noisy_half].mean() < 0.98
 
 
 def test_a_scale_must_make_intervals_better_by_more_than_chance():

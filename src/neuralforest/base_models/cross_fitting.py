@@ -117,9 +117,14 @@ class Folds(NamedTuple):
         counts = np.unique(target, return_counts=True)[1] if task.classifier else np.array([len(target)])
         return bool(counts.min() >= 2 * N_FOLDS and len(counts) <= _MOST_CLASSES)
 
-    def first(self) -> "Folds":
-        """Return the first fold alone."""
-        return self._replace(training=self.training[:1], left_out=self.left_out[:1])
+    def first(self, n: int) -> "Folds":
+        """Return the first n folds alone."""
+        return self._replace(training=self.training[:n], left_out=self.left_out[:n])
+
+    def enough(self, n_rows: float) -> "Folds":
+        """Return as many of the folds as predict so many rows."""
+        predicted = np.cumsum([len(rows) for rows in self.left_out])
+        return self.first(int(np.searchsorted(predicted, n_rows)) + 1)
 
     def candidate(
         self,

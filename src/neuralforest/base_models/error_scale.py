@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuralforest.base_models.cross_fitting import Task
-from neuralforest.base_models.gradient_boosting import gradient_boosting, shallow_gradient_boosting
-from neuralforest.base_models.several_targets import MOST_TARGETS, for_every_target
+from neuralforest.base_models.gradient_boosting import scale_boosting
+from neuralforest.base_models.several_targets import MOST_TARGETS
 from neuralforest.network import ForestNetwork
-from neuralforest.selection import OutOfSamplePredictions, Residuals
+from neuralforest.selection import OutOfSamplePredictions, Residuals, Selected
 from neuralforest.selection.intervals import expected_errors
 from neuralforest.training import SubnetworkRows, TrainingData
 
@@ -24,32 +24,34 @@ _MOST_ROWS = 20_000  # errors are noise: more rows take time, and say little
 
 def with_error_scale(
     residuals: Residuals,
-    network: ForestNetwork,
     data: TrainingData,
-    predictions: OutOfSamplePredictions,
+    trained: Selected,
     seed: int,
     n_jobs: int | None,
     n_categories: NDArray[np.int64],
 ) -> Residuals:
-    """Return errors in units of a learned scale, where that makes intervals better; otherwise those that are given."""
+    """Return errors in units of a learned scale, where that makes intervals better; otherwise those that are given.
+
+    Where base models were evaluated on few of the rows, the scale is learned from the errors of the network without
+    them, which are large in the same places, and evaluated on the errors of the stack.
+    """
     if data.X.shape[1] > _MOST_FEATURES or data.y.shape[1] > MOST_TARGETS:
         return residuals
-    random = np.random.RandomState(seed)
-    chosen = np.sort(random.permutation(len(predictions.row))[:_MOST_ROWS])
-    kept = OutOfSamplePredictions._make(field[chosen] for field in predictions)
-    errors = expected_errors(data, kept)
-    if len(kept.row) < _FEWEST_ROWS or not (np.abs(errors).max(axis=0) > 0).all():
+    own, known = trained.predictions, trained.of_network
+    known = own if known is None or len(known.row) <= len(own.row) else known
+    order = np.random.RandomState(seed).permutation(len(known.row))
+    own_first = order[np.argsort(~np.isin(known.row[order], own.row), kind="stable")]
+    known = known.restrict(known.row[own_first[:_MOST_ROWS]])
+    own = own.restrict(known.row)
+    errors = expected_errors(data, known)
+    if len(own.row) < _FEWEST_ROWS or not (np.abs(errors).max(axis=0) > 0).all():
         return residuals
-    units = residuals.units(network, data, kept)
-    task = _task(data, kept, errors, seed, n_jobs, n_categories)
-    for fit in (shallow_gradient_boosting, gradient_boosting):
-        stages = list(for_every_target(fit, task))
-        if not stages:
-            continue
-        last = stages[-1]
-        model = last.model if last.refit is None else last.refit()
+    units = residuals.units(trained.network, data, own)
+    for scale in scale_boosting(_task(data, known, errors, seed, n_jobs, n_categories)):
+        model = scale.model if scale.refit is None else scale.refit()
         assert isinstance(model, ForestNetwork)
-        residuals, units = residuals.or_scaled(data, kept, units, last.predictions.prediction, model)
+        roots = scale.predictions.restrict(own.row).prediction
+        residuals, units = residuals.or_scaled(data, own, units, roots, model)
     return residuals
 
 

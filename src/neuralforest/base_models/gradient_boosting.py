@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from neuralforest import _parallel
 from neuralforest._kernels.trees import boosting, histogram
 from neuralforest.base_models.cross_fitting import MOST_ROWS, Folds, Stages, Task
+from neuralforest.base_models.several_targets import for_every_target
 from neuralforest.ensemble import CategoryOrder, Link, TreeEnsemble, concatenated, offsets
 from neuralforest.network import ForestNetwork
 from neuralforest.selection import Candidate
 
-_ROUNDS = 100  # between two checks of whether more of them help
 _MOST_TREES = 1000  # per fold, and per class for two or three classes; fewer for more classes
 _FEWEST_ROUNDS = 50  # for any number of classes
 _FEW_ROWS = 2_000  # on which small trees, with interactions of at most two features, may generalise better
@@ -29,75 +29,108 @@ _MORE_ROUNDS = 1.1  # than are best on four fifths of the rows, for all of them
 _LINKS: dict[int, Link] = {boosting.SQUARED: "identity", boosting.LOGISTIC: "logit", boosting.SOFTMAX: "softmax"}
 
 
+class _Kind(NamedTuple):
+    """Which trees are boosted, and how many."""
+
+    name: str
+    max_leaves: int
+    learning_rate: float
+    first_rounds: int  # which show whether it is worth going on
+    patience: int = 100  # rounds without a lower error after which no more are added
+    enough_rows: float = 2_000  # that evaluate it: folds that predict more of them change no weight
+
+
+_DEEP = _Kind("gradient_boosting", max_leaves=16, learning_rate=0.05, first_rounds=300)
+_SHALLOW = _Kind("shallow_gradient_boosting", max_leaves=3, learning_rate=0.1, first_rounds=200)
+# Errors are noise, of which few rounds are learned; and every row that is evaluated shows how large errors are.
+_DEEP_SCALE = _DEEP._replace(learning_rate=0.1, first_rounds=50, patience=50, enough_rows=np.inf)
+_SHALLOW_SCALE = _SHALLOW._replace(learning_rate=0.2, first_rounds=50, patience=50, enough_rows=np.inf)
+
+
 def gradient_boosting(task: Task) -> Stages:
     """Boost trees of 16 leaves: 300 rounds, then as many as are best."""
-    if Folds.possible(task):
-        yield from _boosted(task, "gradient_boosting", max_leaves=16, learning_rate=0.05, first_rounds=300)
+    return _boosted(task, _DEEP)
 
 
 def shallow_gradient_boosting(task: Task) -> Stages:
     """Boost trees of 3 leaves, for regression on few rows: 200 rounds, then as many as are best."""
-    if not task.classifier and len(task.training) <= _FEW_ROWS and Folds.possible(task):
-        yield from _boosted(task, "shallow_gradient_boosting", max_leaves=3, learning_rate=0.1, first_rounds=200)
+    return _boosted(task, _SHALLOW)
 
 
-def _boosted(task: Task, name: str, max_leaves: int, learning_rate: float, first_rounds: int) -> Stages:
+def scale_boosting(task: Task) -> Iterator[Candidate]:
+    """Boost trees of 3 leaves, for few rows, and of 16 leaves, at a higher learning rate: models of errors."""
+    for kind in (_SHALLOW_SCALE, _DEEP_SCALE):
+        yield from list(for_every_target(partial(_boosted, kind=kind), task))[-1:]
+
+
+def _boosted(task: Task, kind: _Kind) -> Stages:
     """Boost one model per fold; the first stages show whether it is worth going on.
 
     With many rows, the model of the first fold is complete before the others begin: a fifth of the time.
     """
+    is_shallow = kind.max_leaves < _DEEP.max_leaves
+    if not Folds.possible(task) or (is_shallow and (task.classifier or len(task.training) > _FEW_ROWS)):
+        return
     folds = Folds.of(task)
     target = _Target.of(task.classifier, folds)
     most = max(_FEWEST_ROUNDS, _MOST_TREES // max(1, len(target.initial_score) // 2))
     plan = boosting.BoostingPlan(
         loss=target.loss,
-        learning_rate=learning_rate,
+        learning_rate=kind.learning_rate,
         subsample=0.8,
         max_features=-(-folds.X.shape[1] // 2),
         min_child_weight=5.0,
         l2_regularization=1.0,
         seed=task.seed,
     )
-    boosters = _boosters(task, folds, target, plan, most, max_leaves)
+    refits = len(task.training) >= _ENOUGH_ROWS
+    evaluated = folds.enough(kind.enough_rows) if refits else folds
+    boosters = _boosters(task, folds, evaluated, target, plan, most, kind.max_leaves)
 
     def stage(n_rounds: int, is_complete: bool) -> Candidate:
         ensembles = [each.ensemble(n_rounds) for each in boosters]
         mean, refit = ForestNetwork(_mean_of(ensembles)), None
-        if is_complete and len(task.training) >= _ENOUGH_ROWS:
-            refit = partial(_refitted, task, folds, target, plan, round(n_rounds * _MORE_ROUNDS), max_leaves)
+        if is_complete and refits:
+            refit = partial(_refitted, task, folds, target, plan, round(n_rounds * _MORE_ROUNDS), kind.max_leaves)
             mean, refit = (refit(), None) if len(task.held_out) else (mean, refit)
-        return folds.candidate(name, [ForestNetwork(each) for each in ensembles], mean, is_complete, refit)
+        return evaluated.candidate(kind.name, [ForestNetwork(each) for each in ensembles], mean, is_complete, refit)
 
-    if len(task.training) >= _MANY_ROWS and not len(task.held_out):
-        *_, (_, n_rounds) = _boost(boosters[:1], most, task.n_jobs)
+    if len(boosters) > 1 and len(task.training) >= _MANY_ROWS and not len(task.held_out):
+        *_, (_, n_rounds) = _boost(boosters[:1], most, kind.patience, task.n_jobs)
         model = ForestNetwork(boosters[0].ensemble(n_rounds))
-        yield folds.first().candidate(name, [model], model, is_complete=False)._replace(is_part=True)
-    for done, n_rounds in _boost(boosters, most, task.n_jobs):
-        if done == first_rounds < most:
+        yield folds.first(1).candidate(kind.name, [model], model, is_complete=False)._replace(is_part=True)
+    for done, n_rounds in _boost(boosters, most, kind.patience, task.n_jobs):
+        if done == kind.first_rounds < most:
             yield stage(n_rounds, is_complete=False)
     yield stage(n_rounds, is_complete=True)
 
 
-def _boost(boosters: "Sequence[_Booster]", most: int, n_jobs: int | None) -> Iterator[tuple[int, int]]:
+def _boost(boosters: "Sequence[_Booster]", most: int, patience: int, n_jobs: int | None) -> Iterator[tuple[int, int]]:
     """Boost models until more rounds do not help; give the numbers of rounds so far, and of those that are best."""
     best, done = 0, 0
     with _parallel.team(min(_parallel.effective_n_jobs(n_jobs), len(boosters))) as run:
-        while done < most and best >= done - _ROUNDS:
-            done = min(done + _ROUNDS, most)
+        while done < most and best >= done - patience:
+            done = min(done + patience, most)
             run(lambda each, last=done: each.boost(last), boosters)  # type: ignore[misc]
             best = int(np.sum([each.trees.error[:done] for each in boosters], axis=0).argmin())
             yield done, best + 1
 
 
 def _boosters(
-    task: Task, folds: Folds, target: "_Target", plan: boosting.BoostingPlan, n_rounds: int, max_leaves: int
+    task: Task,
+    folds: Folds,
+    evaluated: Folds,
+    target: "_Target",
+    plan: boosting.BoostingPlan,
+    n_rounds: int,
+    max_leaves: int,
 ) -> "list[_Booster]":
-    """Return one model per fold, without trees yet."""
-    orders = [task.order(training) for training in folds.training]
+    """Return one model per evaluated fold, without trees yet."""
+    orders = [task.order(training) for training in evaluated.training]
     has_categories = orders[0] is not None  # and every fold then has bins of its own
     binned = [_Binned.of(folds, order) for order in (orders if has_categories else orders[:1])]
     binned = binned if has_categories else binned * len(orders)
-    parts = zip(binned, orders, folds.training, folds.left_out, strict=True)
+    parts = zip(binned, orders, evaluated.training, evaluated.left_out, strict=True)
     return [_Booster.of(folds, target, plan, n_rounds, max_leaves, *each) for each in parts]
 
 

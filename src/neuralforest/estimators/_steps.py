@@ -285,7 +285,7 @@ class FitSteps(Parameters):
         self.forest_loss_ = trained.forest_loss
         self.validation_loss_ = trained.validation_loss
         self._uncertainty = uncertainty(trained.network, trained.predictions, data, loss)
-        self._after_fit(data, trained.predictions)
+        self._after_fit(data, trained)
         if self.verbose:
             write(summary(self, time.perf_counter() - started))
         return self
@@ -303,7 +303,7 @@ class FitSteps(Parameters):
         """Return factors of the rows' weights; the first n_rows are those of fit(X, y)."""
         return None
 
-    def _after_fit(self, data: TrainingData, predictions: OutOfSamplePredictions) -> None:
+    def _after_fit(self, data: TrainingData, trained: Selected) -> None:
         pass
 
     def _after_partial_fit(self, data: TrainingData) -> None:

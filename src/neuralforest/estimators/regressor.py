@@ -13,7 +13,7 @@ from neuralforest.estimators import scaling
 from neuralforest.estimators._base import NeuralForest
 from neuralforest.estimators._docs import with_parameters
 from neuralforest.network import ForestNetwork
-from neuralforest.selection import OutOfSamplePredictions, Residuals
+from neuralforest.selection import Residuals, Selected
 from neuralforest.training import TrainingData
 
 
@@ -95,13 +95,13 @@ class NeuralForestRegressor(RegressorMixin, NeuralForest):
     def _columns(self, network: ForestNetwork, target: NDArray[np.float64]) -> NDArray[np.float64]:
         return target.reshape(len(target), -1)
 
-    def _after_fit(self, data: TrainingData, predictions: OutOfSamplePredictions) -> None:
+    def _after_fit(self, data: TrainingData, trained: Selected) -> None:
         self._constant = _constants(data)
-        measured = Residuals.measure(self.network_, data, predictions)
+        measured = Residuals.measure(self.network_, data, trained.predictions)
         none = np.zeros(data.X.shape[1], np.int64)
         n_categories = none if self._encoder is None else self._encoder.n_categories
         self._residuals = with_error_scale(
-            measured, self.network_, data, predictions, self._split_seed, self.n_jobs, n_categories
+            measured, data, trained._replace(network=self.network_), self._split_seed, self.n_jobs, n_categories
         )
 
     def _after_partial_fit(self, data: TrainingData) -> None:

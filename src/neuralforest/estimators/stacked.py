@@ -74,5 +74,9 @@ def _with_base_models(
     if best is None:
         return trained
     return trained._replace(
-        network=best.network, predictions=best.predictions, validation_loss=best.loss, forest_loss=best.forest_loss
+        network=best.network,
+        predictions=best.predictions,
+        validation_loss=best.loss,
+        forest_loss=best.forest_loss,
+        of_network=trained.predictions,
     )

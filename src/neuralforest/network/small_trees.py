@@ -22,6 +22,9 @@ def small_trees(e: TreeEnsemble) -> SmallTrees | None:
     """Return the trees as bit vectors, or by levels if they are symmetric; None if one is large or has categories."""
     if len(e.category_left) or not e.n_splits:
         return None
+    most = int(np.diff(e.first_leaf).max())
+    if most > bitvectors.MOST_LEAVES and not _are_complete(e):
+        return None
     column, code, coding = _coded(e)
     if np.diff(coding.first).max() > bitvectors.MOST_THRESHOLDS:
         return None
@@ -29,7 +32,6 @@ def small_trees(e: TreeEnsemble) -> SmallTrees | None:
     if (levels := _symmetric_levels(e, column)) is not None:
         first, split = levels
         return SmallTrees(coding, None, bitvectors.SymmetricTrees(first, column[split], code[split]), values)
-    most = int(np.diff(e.first_leaf).max())
     if most > bitvectors.MOST_LEAVES:
         return None
     dtype = np.uint16 if most <= 16 else np.uint32 if most <= 32 else np.uint64
@@ -60,11 +62,17 @@ def _single_outputs(e: TreeEnsemble) -> NDArray[np.int32]:
     return np.where(some.sum(axis=1) > 1, -1, some.argmax(axis=1)).astype(np.int32)
 
 
+def _are_complete(e: TreeEnsemble) -> bool:
+    """Return whether all trees have as many leaves as a tree whose leaves all have the same depth."""
+    n_leaves = np.diff(e.first_leaf)
+    return bool((n_leaves & (n_leaves - 1) == 0).all())
+
+
 def _symmetric_levels(e: TreeEnsemble, column: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
     """Return the first level of each tree and a split of each level, if all splits of every level are the same."""
-    depth = np.log2(np.diff(e.first_leaf)).astype(np.int64)
-    if (2**depth != np.diff(e.first_leaf)).any():
+    if not _are_complete(e):
         return None
+    depth = np.log2(np.diff(e.first_leaf)).astype(np.int64)
     level = depth[e.tree_of_split] - np.log2(e.end - e.begin).astype(np.int64)
     if (2 ** (depth[e.tree_of_split] - level) != e.end - e.begin).any():
         return None

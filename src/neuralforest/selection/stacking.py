@@ -38,7 +38,7 @@ class Candidate(NamedTuple):
     predictions: OutOfSamplePredictions
     is_complete: bool = True  # otherwise an early stage, which shows whether the rest is worth fitting
     refit: Callable[[], BaseModel] | None = None  # fits the model that is stacked instead, once this one is chosen
-    is_part: bool = False  # an early stage that is complete for a part of the rows
+    is_part: bool = False  # an early stage that predicts some of the rows about as well as the whole model
 
 
 class Stack(NamedTuple):
@@ -171,7 +171,7 @@ def may_be_worthwhile(
     unit: NDArray[np.float64] | float,
     classifier: bool,
 ) -> bool:
-    """Return whether a base model that predicts a part of the rows may take enough of the loss away.
+    """Return whether a base model may take enough of the loss away, by a part that predicts as well as all of it.
 
     If not, what it takes away there is less than that by more than a standard error. Too few rows do not decide.
     """
