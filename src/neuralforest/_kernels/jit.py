@@ -93,8 +93,13 @@ def part(function: Function) -> Function:
 
     A function that is not inlined would be shared by all loaded kernels, each of which optimises it differently:
     results would differ in the last bits between a fresh and a cached compilation.
+
+    It allocates nothing and has no access to numba's runtime, which would count the references to every array when a
+    part is entered and left: a step of training would pay for a hundred atomic operations, on counters that all threads
+    share.
     """
-    return numba.njit(**_OPTIONS, forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)(function)  # type: ignore[no-any-return]
+    options = _OPTIONS | {"_nrt": False, "forceinline": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    return numba.njit(**options)(function)  # type: ignore[no-any-return]
 
 
 if numba.config.DISABLE_JIT:

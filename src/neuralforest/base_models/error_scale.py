@@ -19,7 +19,7 @@ from neuralforest.training import SubnetworkRows, TrainingData
 
 _FEWEST_ROWS = 100  # of which a scale can be learned
 _MOST_FEATURES = 500  # of wider tables, boosting would take longer than all else
-_MOST_ROWS = 20_000  # errors are noise: more rows take time, and say little
+_MOST_ROWS = 10_000  # errors are noise: more rows take time, and show little more
 
 
 def with_error_scale(

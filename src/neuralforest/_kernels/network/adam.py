@@ -27,7 +27,7 @@ def adam(weights, grad, shift, start, stop, learning_rate, step, plan, decay):  
     p, m, v = weights.parameters, weights.first_moment, weights.second_moment
     beta1, beta2, epsilon = _F(plan.beta1), _F(plan.beta2), _F(plan.epsilon)
     complement1, complement2 = _F(1.0 - plan.beta1), _F(1.0 - plan.beta2)
-    power = np.float64(step)  # an integer power might raise: see epoch.py
+    power = np.float64(step)
     size, spread = _F(learning_rate / (1.0 - plan.beta1**power)), _F(1.0 / np.sqrt(1.0 - plan.beta2**power))
     begin, end, offset = _U(start), _U(stop), _U(shift)
     for i in range(begin, end):

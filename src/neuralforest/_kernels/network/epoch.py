@@ -4,11 +4,6 @@ A minibatch is processed in chunks of 32 rows; the lanes of a last, shorter chun
 Threads may share a subnetwork (joint training): each has its own trees, or in the hidden layers of a full network its
 own groups of units, and waits for the others at a barrier. The arithmetic of a number does not depend on the number of
 threads, so neither does the result.
-
-Numba counts the references to an array when a part is entered and left, unless it can prove that the counts cancel: a
-part needs one exit (no early return, no power or tuple index that may raise, no range whose step may be 0), and no
-array that only one of its branches uses. Otherwise a step pays for a hundred atomic operations, on counters that all
-threads share; look for `NRT_incref` in `part.overloads[...].library.get_llvm_str()`.
 """
 
 from typing import Any, NamedTuple
@@ -37,16 +32,6 @@ class Chunk(NamedTuple):
     prediction: Any  # float32 (outputs, SIMD_WIDTH)
     grad: Any  # float32 (outputs, SIMD_WIDTH): of the loss w.r.t. the prediction
     score_grad: Any  # float32 (outputs, SIMD_WIDTH): of the loss w.r.t. the score of one tree
-
-
-@part
-def empty_chunk(n_outputs):  # type: ignore[no-untyped-def]
-    """Allocate a chunk."""
-    shape = n_outputs, SIMD_WIDTH
-    target, prediction = np.empty(shape, np.float32), np.empty(shape, np.float32)
-    grad, score_grad = np.empty(shape, np.float32), np.empty(shape, np.float32)
-    row, weight = np.empty(SIMD_WIDTH, np.int64), np.empty(SIMD_WIDTH, np.float32)
-    return Chunk(row, weight, target, prediction, grad, score_grad)
 
 
 @part
@@ -234,8 +219,11 @@ def train_epoch(  # type: ignore[no-untyped-def]
     epoch, rows are taken in their order, nothing is trained, and `loss` receives sums.
     """
     training, is_sparse, n_outputs, X = epoch != EVALUATE, invert_none(tiles), structure.n_outputs, rows.X
-    team, chunk, sums = Team(worker, workers, counters), empty_chunk(n_outputs), np.empty(n_outputs)
-    prediction, target, weight, grad = chunk.prediction, chunk.target, chunk.weight, chunk.grad
+    team, sums, shape = Team(worker, workers, counters), np.empty(n_outputs), (n_outputs, SIMD_WIDTH)
+    target, prediction = np.empty(shape, np.float32), np.empty(shape, np.float32)
+    grad, score_grad = np.empty(shape, np.float32), np.empty(shape, np.float32)
+    row, weight = np.empty(SIMD_WIDTH, np.int64), np.empty(SIMD_WIDTH, np.float32)
+    chunk = Chunk(row, weight, target, prediction, grad, score_grad)
     x0 = worker * 2 * structure.n_columns
     for s in subnetworks:
         offsets, shift, n_trees = compiled_offsets(structure, s), structure.first_parameter[s], _shape(structure, s)[1]

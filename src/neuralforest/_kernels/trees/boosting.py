@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from neuralforest._kernels.jit import kernel, part
 from neuralforest._kernels.network.losses import squared_error
 from neuralforest._kernels.random import HALF, STEP, integer, mix
-from neuralforest._kernels.trees.histogram import N_BINS, UNROLL, fill_histograms, find_split, goes_left
+from neuralforest._kernels.trees.histogram import COPIES, N_BINS, UNROLL, fill_histograms, find_split, goes_left
 from neuralforest._kernels.trees.partition import append_right, assign_row
 
 SQUARED, LOGISTIC, SOFTMAX = 0, 1, 2
@@ -74,9 +74,13 @@ class Scratch(NamedTuple):
     right_rows: NDArray[np.uint32]  # of the leaf that is split
     gradient: NDArray[np.float32]  # (all rows, 2): negative gradient and hessian of the loss
     features: NDArray[np.int64]  # in random order
-    histogram: NDArray[np.float64]  # (UNROLL, bins, 2): sums of gradients and hessians
-    left: NDArray[np.float64]  # (2, bins): the same sums, left of every split
-    gain: NDArray[np.float64]  # (bins,): of a split at this bin
+    histogram: NDArray[np.float64]  # (bins, COPIES, UNROLL, 2): sums of gradients and hessians, of every other row
+    left: NDArray[np.float64]  # (bins, UNROLL, 2): the same sums, left of every split
+    missing: NDArray[np.float64]  # (UNROLL, 2): the same sums, of missing values
+    totals: NDArray[np.float64]  # (2,): the same sums, of all rows of a leaf
+    n_places: NDArray[np.int64]  # (UNROLL,): bins that a feature may be split at
+    gain: NDArray[np.float64]  # (UNROLL,): of the best split of a feature
+    place: NDArray[np.int64]  # (UNROLL,): its bin
     splits: NDArray[np.int64]  # (5, splits): the constants above number the rows of these three arrays
     leaves: NDArray[np.int64]  # (5, leaves + 1)
     sums: NDArray[np.float64]  # (5, leaves)
@@ -92,7 +96,9 @@ def _predict(loss, score, rows, n, prediction):  # type: ignore[no-untyped-def]
         elif loss == LOGISTIC:
             prediction[row, 0] = 1.0 / (1.0 + np.exp(-score[row, 0]))
         else:
-            highest, sum_ = score[row].max(), 0.0
+            highest, sum_ = score[row, 0], 0.0
+            for column in range(1, score.shape[1]):
+                highest = max(highest, score[row, column])
             for column in range(score.shape[1]):
                 prediction[row, column] = np.exp(score[row, column] - highest)
                 sum_ += prediction[row, column]
@@ -161,14 +167,12 @@ def _best_split(data, plan, min_hessian, scratch, state, leaf):  # type: ignore[
     for tried in range(0, max_features, UNROLL):
         n, first, last = min(UNROLL, max_features - tried), leaves[_FIRST, leaf], leaves[_FIRST, leaf + 1]
         fill_histograms(data.bins, data.n_bins, scratch, tried, n, first, last)
-        for slot in range(n):
-            feature = features[tried + slot]
-            best, bin_, missing_left, left_gradient, left_hessian = find_split(
-                scratch, slot, data.n_bins[feature], min_hessian, l2_regularization, gradient, hessian, best
-            )
-            if bin_ >= 0:
-                leaves[_FEATURE, leaf], leaves[_BIN, leaf], leaves[_LEFT, leaf] = feature, bin_, missing_left
-                sums[_LEFT_GRADIENT, leaf], sums[_LEFT_HESSIAN, leaf] = left_gradient, left_hessian
+        best, feature, bin_, missing_left, left_gradient, left_hessian = find_split(
+            scratch, data.n_bins, tried, n, min_hessian, l2_regularization, gradient, hessian, best
+        )
+        if feature >= 0:
+            leaves[_FEATURE, leaf], leaves[_BIN, leaf], leaves[_LEFT, leaf] = feature, bin_, missing_left
+            sums[_LEFT_GRADIENT, leaf], sums[_LEFT_HESSIAN, leaf] = left_gradient, left_hessian
     sums[_GAIN, leaf] = best - unsplit
     return state
 
@@ -264,9 +268,13 @@ def boost(data, plan, model, begin, end):  # type: ignore[no-untyped-def]
         right_rows=np.empty(n_rows, np.uint32),
         gradient=np.empty((n_rows, 2), np.float32),
         features=np.empty(len(data.bins), np.int64),
-        histogram=np.empty((UNROLL, N_BINS, 2)),
-        left=np.empty((2, N_BINS)),
-        gain=np.empty(N_BINS),
+        histogram=np.zeros((N_BINS, COPIES, UNROLL, 2)),
+        left=np.empty((N_BINS, UNROLL, 2)),
+        missing=np.zeros((UNROLL, 2)),
+        totals=np.empty(2),
+        n_places=np.empty(UNROLL, np.int64),
+        gain=np.empty(UNROLL),
+        place=np.empty(UNROLL, np.int64),
         splits=np.zeros((5, max_leaves), np.int64),
         leaves=np.zeros((5, max_leaves + 1), np.int64),
         sums=np.zeros((5, max_leaves)),

@@ -91,11 +91,7 @@ def _impurity(rows, first, last, value, weight, column, total):  # type: ignore[
 def _draw_split(
     x, rows, first, last, value, weight, column, n_rows, total, left, features, limits, max_features, state, flat, split
 ):  # type: ignore[no-untyped-def]
-    """Write the best of some random splits into `flat`; return its gain, negative if there is none.
-
-    A feature that is constant in these rows is not skipped, but its gain is computed on no rows: an array that only one
-    branch uses has its references counted in every iteration.
-    """
+    """Write the best of some random splits into `flat`; return its gain, negative if there is none."""
     best, best_feature, best_threshold, best_left, tried, place = -1.0, 0, limits[2], False, 0, 0
     while tried < max_features and place < len(features):
         state += STEP
@@ -110,12 +106,11 @@ def _draw_split(
         threshold = limits[3] if limits[3] < limits[1] else limits[0]  # rounding may exceed the maximum
         missing_left = (uniform(state + STEP + STEP) < 0.5) & (limits[0] < limits[1])
         state += STEP + STEP
-        end = last if varies else first
-        gain = _gain(x, feature, threshold, missing_left, rows, first, end, value, weight, column, n_rows, total, left)
-        better = varies & (gain > best)
-        best, best_feature = (gain if better else best), (feature if better else best_feature)
-        best_threshold = threshold if better else best_threshold
-        best_left = missing_left if better else best_left
+        if not varies:
+            continue
+        gain = _gain(x, feature, threshold, missing_left, rows, first, last, value, weight, column, n_rows, total, left)
+        if gain > best:
+            best, best_feature, best_threshold, best_left = gain, feature, threshold, missing_left
     flat.feature[split], flat.threshold[split], flat.missing_left[split] = best_feature, best_threshold, best_left
     return best, state
 
