@@ -240,13 +240,6 @@ def test_as_many_folds_are_fitted_as_predict_enough_rows(enough, n_folds, monkey
     assert abs(of_tree.mean() / 600 - 0.8) < 0.02  # the model that is stacked is fitted on all rows
 
 
-def test_of_few_rows_all_folds_are_fitted(monkeypatch):
-    monkeypatch.setattr(gradient_boosting, "_MOST_TREES", 20)
-    monkeypatch.setattr(gradient_boosting, "_DEEP", gradient_boosting._DEEP._replace(enough_rows=1))
-    *_, last = gradient_boosting.gradient_boosting(base_model_task(*rows(n=499)))  # whose models are not fitted again
-    assert_array_equal(last.predictions.row, np.arange(499))
-
-
 def test_small_trees_generalise_better_to_additive_effects(few_boosting_rounds):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 6))
@@ -304,10 +297,30 @@ def test_the_model_of_all_rows_has_a_fifth_of_the_trees_and_predicts_as_well(n_c
     assert abs(of_tree.mean() / 600 - 0.8) < 0.02  # subsamples of all rows, not of four fifths of them
 
 
-def test_on_few_rows_the_mean_over_the_folds_stays(monkeypatch):
+def test_of_few_rows_two_models_of_all_rows_are_averaged(monkeypatch):
     monkeypatch.setattr(gradient_boosting, "_MOST_TREES", 20)
-    *_, last = gradient_boosting.gradient_boosting(base_model_task(*rows(n=499)))
-    assert last.refit is None
+    X, y = rows(n=499)
+    *_, last = gradient_boosting.gradient_boosting(base_model_task(X, y))
+    e = last.refit().ensemble
+    assert e.n_trees == 2 * round(1.1 * last.model.ensemble.n_trees / 5)
+    half = e.n_trees // 2
+    parts = [replace(e[each], value=2 * e[each].value) for each in (slice(half), slice(half, None))]
+    assert_allclose(predicted(e, X), np.mean([predicted(each, X) for each in parts], axis=0))
+    assert np.abs(predicted(parts[0], X) - predicted(parts[1], X)).max() > 0  # different subsamples
+    assert abs(np.add.reduceat(e.weight, e.first_leaf[:-1]).mean() / 499 - 0.8) < 0.02
+
+
+def test_models_of_several_targets_are_fitted_on_all_rows(monkeypatch):
+    monkeypatch.setattr(gradient_boosting, "_MOST_TREES", 20)
+    task = base_model_task(*rows(n=600))
+    y = np.column_stack([task.data.y, -task.data.y])
+    *_, last = for_every_target(
+        gradient_boosting.gradient_boosting, task._replace(data=replace(task.data, y=y), target=y)
+    )
+    *_, alone = gradient_boosting.gradient_boosting(task)
+    both = last.refit().prediction(task.data.X)
+    assert_allclose(both[:, 0], alone.refit().prediction(task.data.X)[:, 0])
+    assert_allclose(both[:, 1], -both[:, 0], atol=0.05)
 
 
 def test_held_out_rows_evaluate_the_model_of_all_rows_itself(monkeypatch):

@@ -150,3 +150,9 @@ def test_functions_made_at_run_time_still_compile():
     exec("def one_more(x): return x + 1", names)
     assert names["one_more"].__module__ is None
     assert numba.njit(names["one_more"])(1) == 2
+
+
+def test_a_processor_without_wide_registers_gives_the_same_bits():
+    assert "passed" in run_tests(
+        "test_bitvectors.py::test_the_bits_of_traversal", NUMBA_CPU_NAME="generic", NUMBA_CPU_FEATURES=""
+    )

@@ -48,10 +48,9 @@ def with_error_scale(
         return residuals
     units = residuals.units(trained.network, data, own)
     for scale in scale_boosting(_task(data, known, errors, seed, n_jobs, n_categories)):
-        model = scale.model if scale.refit is None else scale.refit()
-        assert isinstance(model, ForestNetwork)
+        assert isinstance(scale.model, ForestNetwork)  # the mean over the folds
         roots = scale.predictions.restrict(own.row).prediction
-        residuals, units = residuals.or_scaled(data, own, units, roots, model)
+        residuals, units = residuals.or_scaled(data, own, units, roots, scale.model)
     return residuals
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -49,7 +50,13 @@ def _joined(candidates: Sequence[Candidate]) -> Candidate:
     together = first._replace(**fields)
     is_complete, is_part = all(each.is_complete for each in candidates), any(each.is_part for each in candidates)
     model = _model([each.model for each in candidates])
-    return Candidate(candidates[0].name, model, together, is_complete, is_part=is_part)
+    refit = partial(_refitted, candidates) if any(each.refit for each in candidates) else None
+    return Candidate(candidates[0].name, model, together, is_complete, refit, is_part)
+
+
+def _refitted(candidates: Sequence[Candidate]) -> BaseModel:
+    """Fit the models that are stacked instead, one for each target."""
+    return _model([each.model if each.refit is None else each.refit() for each in candidates])
 
 
 def _model(models: Sequence[BaseModel]) -> BaseModel:

@@ -53,7 +53,7 @@ def default_forest(
     """
     all_features, n_features = n_features, n_features if features is None else len(features)
     wanted = (50_000 if classifier else 10_000) / n_rows
-    fewest = np.clip(n_features, 20, 30) if classifier else np.clip(2 * n_features / 3, 8, 30)
+    fewest = np.clip(n_features, 20, 30) if classifier else np.clip(2 * n_features / 3, 8, 20)
     if not classifier or n_classes == 2:  # few networks are enough where many rows train each
         fewest = np.clip(80_000 / n_rows, 12 if classifier else 8, fewest)
     n_trees = int(np.clip(wanted, fewest, 60))

@@ -28,7 +28,9 @@ def small_trees(e: TreeEnsemble) -> SmallTrees | None:
     column, code, coding = _coded(e)
     if np.diff(coding.first).max() > bitvectors.MOST_THRESHOLDS:
         return None
-    values = bitvectors.LeafValues(np.array(e.first_leaf), np.array(e.value), _single_outputs(e))
+    value = np.zeros((e.n_outputs, e.n_leaves + bitvectors.MOST_LEAVES))
+    value[:, : e.n_leaves] = e.value.T
+    values = bitvectors.LeafValues(np.array(e.first_leaf), value, _single_outputs(e))
     if (levels := _symmetric_levels(e, column)) is not None:
         first, split = levels
         return SmallTrees(coding, None, bitvectors.SymmetricTrees(first, column[split], code[split]), values)

@@ -24,14 +24,16 @@ from neuralforest._kernels.jit import kernel, part
 from neuralforest._kernels.trees.blocks import (
     BIT,
     BLOCK,
+    MOST_IN_REGISTERS,
+    NUMBERS,
     PLACE,
     PLACES,
     WORD,
-    add_values,
     block_of,
     data_of,
     filled,
     gather,
+    lookup,
     splat,
 )
 
@@ -71,11 +73,11 @@ class SymmetricTrees(NamedTuple):
 
 
 class LeafValues(NamedTuple):
-    """The values of the leaves, (leaves, outputs), and for each tree the only output that it has values for, or -1."""
+    """The values of the leaves."""
 
     first_leaf: Any  # int64 (trees + 1,)
-    value: Any  # float64 (leaves, outputs)
-    output: Any  # int32 (trees,)
+    value: Any  # float64 (outputs, leaves + MOST_LEAVES): the last ones are read, and not used
+    output: Any  # int32 (trees,): the only output that a tree has values for, or -1
 
 
 def _goes_right(builder: Any, column: Any, code: Any, tile: Any, split: Any) -> Any:
@@ -172,6 +174,27 @@ def _symmetric_leaves(context: Any, column: Any, code: Any, begin: Any, end: Any
     return types.void(column, code, types.intp, types.intp, tile, leaves), generate
 
 
+@intrinsic  # type: ignore[untyped-decorator]
+def _add_values(context: Any, value: Any, first: Any, kept: Any, leaves: Any, sums: Any, output: Any) -> Any:
+    """Add value[output, first + leaf] of every row of a block to row `output` of `sums` (outputs, BLOCK).
+
+    A tree has at most as many leaves as `kept` has bits; any number where that is None.
+    """
+    size = MOST_IN_REGISTERS + 1 if isinstance(kept, types.NoneType) else kept.dtype.bitwidth
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        array = context.make_array(signature.args[0])(context, builder, arguments[0])
+        row = builder.mul(arguments[5], builder.extract_value(array.shape, 1))
+        base = builder.gep(array.data, [builder.add(row, arguments[1])])
+        leaf = builder.bitcast(data_of(context, builder, signature, arguments, 3), PLACES.as_pointer())
+        found = lookup(context, builder, base, builder.load(leaf, align=4), size)
+        total = block_of(builder, data_of(context, builder, signature, arguments, 4), arguments[5], NUMBERS)
+        builder.store(builder.fadd(builder.load(total, align=8), found), total, align=8)
+        return context.get_dummy_value()
+
+    return types.void(value, types.intp, kept, leaves, sums, types.intp), generate
+
+
 @part
 def _encode(coding, X, start, n, x, tile):  # type: ignore[no-untyped-def]
     """Fill a tile (columns, BLOCK) with the codes of n rows, by binary search for all of them together."""
@@ -183,12 +206,12 @@ def _encode(coding, X, start, n, x, tile):  # type: ignore[no-untyped-def]
 
 
 @part
-def _add_leaves(values, tree, leaves, sums):  # type: ignore[no-untyped-def]
+def _add_leaves(values, tree, kept, leaves, sums):  # type: ignore[no-untyped-def]
     """Add the values of the leaves of a tree to the sums of a block."""
     first, output = values.first_leaf[tree], values.output[tree]
-    begin, end = (output, output + 1) if output >= 0 else (0, values.value.shape[1])
+    begin, end = (output, output + 1) if output >= 0 else (0, len(values.value))
     for o in range(begin, end):
-        add_values(values.value, first, leaves, sums, o)
+        _add_values(values.value, first, kept, leaves, sums, o)
 
 
 @kernel
@@ -209,10 +232,11 @@ def add_leaf_values(coding, trees, symmetric, values, chosen, X, out):  # type: 
             if trees is not None:
                 begin, end = trees.first_split[tree], trees.first_split[tree + 1]
                 _bit_leaves(trees.column, trees.code, trees.kept, begin, end, tile, leaves)
+                _add_leaves(values, tree, trees.kept, leaves, sums)
             if symmetric is not None:
                 begin, end = symmetric.first_level[tree], symmetric.first_level[tree + 1]
                 _symmetric_leaves(symmetric.column, symmetric.code, begin, end, tile, leaves)
-            _add_leaves(values, tree, leaves, sums)
+                _add_leaves(values, tree, None, leaves, sums)
         for o in range(out.shape[1]):
             for r in range(n):
                 out[start + r, o] = sums[o, r]
@@ -235,3 +259,6 @@ if numba.config.DISABLE_JIT:  # the same operations in plain NumPy
         leaves[:] = 0
         for level in range(begin, end):
             leaves[:] = 2 * leaves + (tile[column[level]] > code[level])
+
+    def _add_values(value, first, kept, leaves, sums, output):  # type: ignore[no-redef,no-untyped-def]
+        sums[output] += value[output, first + leaves]

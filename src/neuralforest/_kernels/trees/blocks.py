@@ -2,14 +2,15 @@
 
 from typing import Any
 
-import numba
 from llvmlite import ir
-from numba import types
 from numba.core import cgutils
-from numba.extending import intrinsic
 
 BLOCK = 64
 """Rows that are evaluated together: their state stays in vector registers."""
+
+MOST_IN_REGISTERS = 64
+"""Numbers that `lookup` may hold in registers."""
+_WIDE = 8  # float64 numbers of a register
 
 PLACE, WORD, NUMBER, BIT = ir.IntType(32), ir.IntType(64), ir.DoubleType(), ir.IntType(1)
 POINTER = ir.PointerType()  # one for all: some versions of llvmlite compare them by identity
@@ -37,23 +38,43 @@ def splat(builder: Any, number: Any) -> Any:
     return builder.shuffle_vector(first, undefined, filled(PLACE, 0))
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def add_values(context: Any, value: Any, first: Any, leaves: Any, sums: Any, output: Any) -> Any:
-    """Add value[first + leaf, output] of every row of a block to row `output` of `sums` (outputs, BLOCK)."""
+def lookup(context: Any, builder: Any, base: Any, index: Any, size: int) -> Any:
+    """Return the float64 numbers at 32-bit indices, all below `size`, behind a pointer.
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        array = context.make_array(signature.args[0])(context, builder, arguments[0])
-        n_outputs = builder.extract_value(array.shape, 1)
-        place = builder.add(builder.mul(arguments[1], n_outputs), arguments[4])
-        base = builder.gep(array.data, [place])
-        leaf = builder.bitcast(data_of(context, builder, signature, arguments, 2), PLACES.as_pointer())
-        index = builder.mul(builder.load(leaf, align=4), splat(builder, builder.trunc(n_outputs, PLACE)))
-        found = gather(builder, base, index, NUMBER)
-        sums = block_of(builder, data_of(context, builder, signature, arguments, 3), arguments[4], NUMBERS)
-        builder.store(builder.fadd(builder.load(sums, align=8), found), sums, align=8)
-        return context.get_dummy_value()
+    At most 64 numbers fit into the registers of a processor with AVX-512, which permutes them several times as fast as
+    it gathers them from memory. As many as `size` numbers must then be readable, a power of two from 16.
+    """
+    if size > MOST_IN_REGISTERS or "+avx512f" not in context.codegen().magic_tuple()[-1]:
+        return gather(builder, base, index, NUMBER)
+    wide, number = ir.VectorType(WORD, _WIDE), ir.VectorType(NUMBER, _WIDE)
+    permute = cgutils.get_or_insert_function(
+        builder.module, ir.FunctionType(number, [number, wide, number]), "llvm.x86.avx512.vpermi2var.pd.512"
+    )
+    places = [builder.gep(base, [ir.Constant(WORD, first)]) for first in range(0, size, _WIDE)]
+    tables = [builder.load(builder.bitcast(place, number.as_pointer()), align=8) for place in places]
+    found = []
+    for first in range(0, index.type.count, _WIDE):
+        lanes = builder.zext(_lanes(builder, index, index, range(first, first + _WIDE)), wide)
+        of_pairs = [builder.call(permute, [tables[i], lanes, tables[i + 1]]) for i in range(0, len(tables), 2)]
+        bit = 2 * _WIDE
+        while len(of_pairs) > 1:
+            is_set = builder.icmp_unsigned("!=", builder.and_(lanes, _constant(wide, bit)), _constant(wide, 0))
+            of_pairs = [builder.select(is_set, *of_pairs[i : i + 2][::-1]) for i in range(0, len(of_pairs), 2)]
+            bit *= 2
+        found += of_pairs
+    while len(found) > 1:
+        count = 2 * found[0].type.count
+        found = [_lanes(builder, a, b, range(count)) for a, b in zip(found[::2], found[1::2], strict=True)]
+    return found[0]
 
-    return types.void(value, types.intp, leaves, sums, types.intp), generate
+
+def _lanes(builder: Any, first: Any, second: Any, lanes: Any) -> Any:
+    """Return the given lanes of two vectors, those of the second counted behind those of the first."""
+    return builder.shuffle_vector(first, second, ir.Constant(ir.VectorType(PLACE, len(lanes)), list(lanes)))
+
+
+def _constant(kind: Any, number: int) -> Any:
+    return ir.Constant(kind, [number] * kind.count)
 
 
 def gather(builder: Any, base: Any, index: Any, kind: Any) -> Any:
@@ -70,9 +91,3 @@ def gather(builder: Any, base: Any, index: Any, kind: Any) -> Any:
     align = ir.Constant(PLACE, 8 if kind in (NUMBER, WORD) else 4)
     undefined = ir.Constant(numbers, ir.Undefined)
     return builder.call(function, [address, align, ir.Constant(mask, [1] * n), undefined])
-
-
-if numba.config.DISABLE_JIT:  # the same operation in plain NumPy
-
-    def add_values(value, first, leaves, sums, output):  # type: ignore[no-redef,no-untyped-def]
-        sums[output] += value[first + leaves, output]

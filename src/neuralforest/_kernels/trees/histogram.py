@@ -81,8 +81,8 @@ def _best_bins(
 ) -> Any:
     """Fill the maximal gain of every slot, and the first bin that it is attained at; `left` receives the running sums.
 
-    `left` begins with the sums that go left of every split. `totals` are gradient and hessian of all rows. Where no split
-    is possible, the gain stays as it was.
+    `left` begins with the sums that go left of every split. `totals` are gradient and hessian of all rows. The gain of
+    a feature stays as it was where no split is better.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
