@@ -6,7 +6,7 @@ scikit-learn's extra trees are as accurate; bagged, they take three to nine time
 import numpy as np
 
 from neuralforest._kernels.jit import invert_none, kernel, part
-from neuralforest._kernels.random import STEP, mix, uniform
+from neuralforest._kernels.random import STEP, integer, mix, uniform
 from neuralforest._kernels.trees.partition import append_right, assign_row
 from neuralforest._kernels.trees.traverse import goes_left
 
@@ -15,11 +15,12 @@ _PURE = 1e-12  # the relative impurity of a pure leaf that rounding may leave
 
 
 @part
-def _find_range(x, feature, rows, first, last, limits):  # type: ignore[no-untyped-def]
-    """Write the minimum and the maximum of some rows into `limits`; return whether values are missing."""
+def _find_range(x, feature, rows, first, last, limits, numbers):  # type: ignore[no-untyped-def]
+    """Copy the numbers of some rows, write minimum and maximum to `limits`, and return whether some are missing."""
     low, high, missing = limits[2], -limits[2], False  # infinity, of the dtype of x
     for i in range(_U(first), _U(last)):
         number = x[_U(feature), _U(rows[i])]
+        numbers[i - _U(first)] = number
         low = number if number < low else low
         high = number if number > high else high
         missing |= number != number
@@ -28,7 +29,7 @@ def _find_range(x, feature, rows, first, last, limits):  # type: ignore[no-untyp
 
 
 @part
-def _gain(x, feature, threshold, missing_left, rows, first, last, value, weight, column, n_rows, total, left):  # type: ignore[no-untyped-def]
+def _gain(numbers, threshold, missing_left, rows, first, last, value, weight, column, n_rows, total, left):  # type: ignore[no-untyped-def]
     """Return the gain of a split, the sum of G^2 / n over both children; G is the sum of values, n that of weights.
 
     Without branches on the rows, which would be mispredicted half the time.
@@ -38,7 +39,7 @@ def _gain(x, feature, threshold, missing_left, rows, first, last, value, weight,
         left[k] = 0.0
     for i in range(_U(first), _U(last)):
         row = _U(rows[i])
-        is_left = 1.0 if goes_left(x[_U(feature), row], threshold, missing_left) else 0.0
+        is_left = 1.0 if goes_left(numbers[i - _U(first)], threshold, missing_left) else 0.0
         n_left += is_left * (weight[row] if weight is not None else 1.0)
         if column is not None:
             left[column[row]] += is_left * value[row]
@@ -67,7 +68,7 @@ def _partition(x, feature, threshold, missing_left, rows, first, last, right_row
 
 @part
 def _impurity(rows, first, last, value, weight, column, total):  # type: ignore[no-untyped-def]
-    """Fill the sums of some rows by column; return their weight, and the share of squares that the means leave."""
+    """Fill the sums of some rows by column; return their weight, the sum of their squares, and what the means leave."""
     squares, explained, sum_, n_rows = 0.0, 0.0, 0.0, 0.0
     for k in range(len(total)):
         total[k] = 0.0
@@ -84,31 +85,36 @@ def _impurity(rows, first, last, value, weight, column, total):  # type: ignore[
         total[0] = sum_
     for k in range(len(total)):
         explained += total[k] * total[k] / n_rows
-    return n_rows, (squares - explained) / squares if squares > 0.0 else 0.0
+    return n_rows, squares, squares - explained
 
 
 @part
-def _draw_split(
-    x, rows, first, last, value, weight, column, n_rows, total, left, features, limits, max_features, state, flat, split
-):  # type: ignore[no-untyped-def]
-    """Write the best of some random splits into `flat`; return its gain, negative if there is none."""
+def _draw_split(x, rows, first, last, what, features, buffers, max_features, enough, state, flat, split):  # type: ignore[no-untyped-def]
+    """Write the best of some random splits into `flat`; return its gain, negative if there is none.
+
+    A split with a gain of `enough` has pure children: no other is better.
+    """
+    limits, numbers = buffers
     best, best_feature, best_threshold, best_left, tried, place = -1.0, 0, limits[2], False, 0, 0
-    while tried < max_features and place < len(features):
+    while tried < max_features and place < len(features) and best < enough:
         state += STEP
-        other = place + np.int64(uniform(state) * (len(features) - place))
+        other = place + integer(state, len(features) - place)
         feature = features[other]
         features[place], features[other] = feature, features[place]
         place += 1
-        missing = _find_range(x, feature, rows, first, last, limits)
+        missing = _find_range(x, feature, rows, first, last, limits, numbers)
         varies = (limits[0] < limits[1]) | (missing & (limits[0] == limits[1]))
-        tried += varies
-        limits[3] = limits[0] + uniform(state + STEP) * (np.float64(limits[1]) - np.float64(limits[0]))
-        threshold = limits[3] if limits[3] < limits[1] else limits[0]  # rounding may exceed the maximum
-        missing_left = (uniform(state + STEP + STEP) < 0.5) & (limits[0] < limits[1])
-        state += STEP + STEP
         if not varies:
             continue
-        gain = _gain(x, feature, threshold, missing_left, rows, first, last, value, weight, column, n_rows, total, left)
+        tried += 1
+        state += STEP
+        limits[3] = limits[0] + uniform(state) * (np.float64(limits[1]) - np.float64(limits[0]))
+        threshold = limits[3] if limits[3] < limits[1] else limits[0]  # rounding may exceed the maximum
+        missing_left = False
+        if missing:
+            state += STEP
+            missing_left = (uniform(state) < 0.5) & (limits[0] < limits[1])
+        gain = _gain(numbers, threshold, missing_left, rows, first, last, *what)
         if gain > best:
             best, best_feature, best_threshold, best_left = gain, feature, threshold, missing_left
     flat.feature[split], flat.threshold[split], flat.missing_left[split] = best_feature, best_threshold, best_left
@@ -137,6 +143,7 @@ def grow(x, value, weight, column, rows, max_features, seed, flat):  # type: ign
     """
     n_columns, right_rows, features = flat.value.shape[1], np.empty_like(rows), np.arange(len(x))
     total, left = np.empty(n_columns), np.empty(n_columns)
+    numbers = np.empty(len(rows), x.dtype)
     limits = np.array([0.0, 0.0, np.inf, 0.0]).astype(x.dtype)  # of a feature; infinity and a threshold in its dtype
     stack = np.empty((len(rows) + 1, 3), np.int64)  # of nodes: rows first to last - 1, the split it is right child of
     stack[0, 0], stack[0, 1], stack[0, 2], size = 0, len(rows), -1, 1
@@ -146,10 +153,10 @@ def grow(x, value, weight, column, rows, max_features, seed, flat):  # type: ign
         first, last = stack[size, 0], stack[size, 1]
         if stack[size, 2] >= 0:
             flat.middle[stack[size, 2]] = n_leaves
-        n_rows, impurity = _impurity(rows, first, last, value, weight, column, total)
-        n = max_features if impurity > _PURE else 0
-        what = value, weight, column, n_rows, total, left
-        best, state = _draw_split(x, rows, first, last, *what, features, limits, n, state, flat, n_splits)
+        n_rows, squares, rest = _impurity(rows, first, last, value, weight, column, total)
+        n, enough = max_features if rest > _PURE * squares else 0, (1.0 - _PURE) * squares
+        what, buffers = (value, weight, column, n_rows, total, left), (limits, numbers)
+        best, state = _draw_split(x, rows, first, last, what, features, buffers, n, enough, state, flat, n_splits)
         if best >= 0.0:
             limits[3] = flat.threshold[n_splits]
             feature, missing_left = flat.feature[n_splits], flat.missing_left[n_splits]
