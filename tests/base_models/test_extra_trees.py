@@ -115,11 +115,11 @@ def test_held_out_rows_evaluate_all_trees():
 def test_a_few_trees_are_grown_before_all_others_and_each_stage_is_offered_for_rejection(n_classes):
     X, y = rows(n_classes)
     several = stages(X, y, n_classes)
-    assert [each.is_complete for each in several] == [False, False, False, True]
-    assert [each.model.ensemble.n_trees for each in several] == [10, 20, 200, 200]
-    assert [each.is_part for each in several] == [False, n_classes == 0, False, False]
+    assert [each.is_complete for each in several] == [False, False, False, False, True]
+    assert [each.model.ensemble.n_trees for each in several] == [10, 20, 50, 200, 200]
+    assert [each.is_part for each in several] == [False, n_classes == 0, n_classes == 0, False, False]
     assert several[-1].model is several[-2].model
-    for first in several[:2]:
+    for first in several[:3]:
         n_trees = first.model.ensemble.n_trees
         assert_array_equal(first.model.ensemble.threshold, several[-1].model.ensemble[:n_trees].threshold)
 

@@ -19,7 +19,7 @@ from neuralforest.selection import Candidate, validation_predictions
 from neuralforest.training import SubnetworkRows, TrainingData
 
 _MANY_ROWS = 2_000  # of which a twentieth is enough to evaluate a tree; log loss needs more trees per row
-_EARLY_STAGES = 10, 20  # trees, few of which show whether the rest is worthwhile
+_EARLY_STAGES = 10, 20, 50  # trees, few of which show whether the rest is worthwhile
 _MOST_NUMBERS = 50_000_000  # in the leaves of all trees, with a number for each class
 _FEWEST_ROWS = 10  # of which a part can be left out
 
@@ -30,7 +30,7 @@ def max_samples(n_rows: int) -> float:
 
 
 def extra_trees(task: Task) -> Stages:
-    """Grow trees with random thresholds until their leaves are pure: the first ten, ten more, then all of them."""
+    """Grow trees with random thresholds until their leaves are pure: a few, then more, then all of them."""
     rows, n_rows = task.training, task.n_rows
     if len(rows) < _FEWEST_ROWS:
         return
@@ -61,14 +61,14 @@ def extra_trees(task: Task) -> Stages:
         trees[number] = _tree(columns, own, rows, max_features, task.seed + number)
 
     with _parallel.team(_parallel.effective_n_jobs(task.n_jobs)) as run:
-        for first, last in pairwise((0, *_EARLY_STAGES, n_trees)):
+        for first, last in pairwise((0, *(stage for stage in _EARLY_STAGES if stage < n_trees), n_trees)):
             run(grow, range(first, last))
             ensemble = _ensemble([tree for tree in trees if tree is not None], target, task.data)
             model = ForestNetwork(_with_categories(ensemble, orders))
             validation = _validation([sample.left_out for sample in samples[:last]], task)
             predictions = validation_predictions(model, replace(task.data, validation=validation))
             # a squared error is corrected for the number of trees, and shows what all of them would gain
-            is_part = last == _EARLY_STAGES[-1] and not task.classifier
+            is_part = last in _EARLY_STAGES[1:] and last < n_trees and not task.classifier
             stage = Candidate("extra_trees", model, predictions, is_complete=False, is_part=is_part)
             yield stage
     yield stage._replace(is_complete=True)  # all trees had to be promising, too

@@ -78,7 +78,7 @@ def _boosted(task: Task, kind: _Kind) -> Stages:
         loss=target.loss,
         learning_rate=kind.learning_rate,
         subsample=0.8,
-        max_features=-(-folds.X.shape[1] // 2),
+        max_features=_max_features(folds.X.shape[1]),
         min_child_weight=5.0,
         l2_regularization=1.0,
         seed=task.seed,
@@ -102,6 +102,11 @@ def _boosted(task: Task, kind: _Kind) -> Stages:
         if done == kind.first_rounds < most:
             yield stage(n_rounds, is_complete=False)
     yield stage(n_rounds, is_complete=True)
+
+
+def _max_features(n_features: int) -> int:
+    """Return how many features are considered at a split: half of few, a third of more, at most 20."""
+    return min(-(-n_features // 2), max(7, -(-n_features // 3)), 20)
 
 
 def _boost(boosters: "Sequence[_Booster]", most: int, patience: int, n_jobs: int | None) -> Iterator[tuple[int, int]]:
