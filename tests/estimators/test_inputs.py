@@ -370,9 +370,9 @@ def test_more_rows_get_fewer_and_larger_trees(rows, trees, leaves):
 
 def test_many_features_get_more_and_larger_trees():
     grown = forests.default_forest(False, 1_500, 101)
-    assert (grown.n_estimators, grown.estimator.max_leaf_nodes) == (30, 96)
+    assert (grown.n_estimators, grown.estimator.max_leaf_nodes) == (20, 96)
     assert forests.default_forest(False, 1_500, 18).n_estimators == 12
-    assert [forests.default_forest(False, rows, 60).n_estimators for rows in (2_000, 4_000, 20_000)] == [30, 20, 8]
+    assert [forests.default_forest(False, rows, 60).n_estimators for rows in (2_000, 5_000, 20_000)] == [20, 16, 8]
     grown = forests.default_forest(True, 1_500, 25)
     assert (grown.n_estimators, grown.estimator.max_leaf_nodes) == (33, 64)
 

@@ -78,9 +78,10 @@ def test_a_prediction_is_the_mean_of_network_and_base_models_by_their_weights(mo
 
 def test_steps_of_a_few_features_among_many_are_fitted_by_gradient_boosting():
     rng = np.random.default_rng(0)
-    X = rng.uniform(size=(400, 20))
+    X = rng.uniform(size=(400, 40))
     y = np.floor(8 * X[:, 0]) * np.floor(3 * X[:, 1]) + 0.1 * rng.normal(size=400)
-    model = nf.NeuralForestRegressor(max_epochs=1, random_state=0).fit(X, y)
+    with at_most_boosting_rounds(600):
+        model = nf.NeuralForestRegressor(max_epochs=1, random_state=0).fit(X, y)
     weights = model.stacking_weights_
     assert max(weights, key=weights.get) in BOOSTING
     assert sum(weights[name] for name in BOOSTING & set(weights)) > 0.4

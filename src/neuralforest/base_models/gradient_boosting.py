@@ -21,6 +21,7 @@ from neuralforest.network import ForestNetwork
 from neuralforest.selection import Candidate
 
 _MOST_TREES = 1000  # per fold, and per class for two or three classes; fewer for more classes
+_MOST_FEATURES = 20  # considered at a split
 _FEWEST_ROUNDS = 50  # for any number of classes
 _FEW_ROWS = 2_000  # on which small trees, with interactions of at most two features, may generalise better
 _MANY_ROWS = 2_000  # of which one fold shows whether boosting is worthwhile
@@ -78,7 +79,7 @@ def _boosted(task: Task, kind: _Kind) -> Stages:
         loss=target.loss,
         learning_rate=kind.learning_rate,
         subsample=0.8,
-        max_features=_max_features(folds.X.shape[1]),
+        max_features=min(-(-folds.X.shape[1] // 2), _MOST_FEATURES),
         min_child_weight=5.0,
         l2_regularization=1.0,
         seed=task.seed,
@@ -102,11 +103,6 @@ def _boosted(task: Task, kind: _Kind) -> Stages:
         if done == kind.first_rounds < most:
             yield stage(n_rounds, is_complete=False)
     yield stage(n_rounds, is_complete=True)
-
-
-def _max_features(n_features: int) -> int:
-    """Return how many features are considered at a split: half of few, a third of more, at most 20."""
-    return min(-(-n_features // 2), max(7, -(-n_features // 3)), 20)
 
 
 def _boost(boosters: "Sequence[_Booster]", most: int, patience: int, n_jobs: int | None) -> Iterator[tuple[int, int]]:

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from neuralforest._kernels.jit import kernel, part
 from neuralforest._kernels.network.losses import squared_error
 from neuralforest._kernels.random import HALF, STEP, integer, mix
-from neuralforest._kernels.trees.histogram import COPIES, N_BINS, UNROLL, fill_histograms, find_split, goes_left
+from neuralforest._kernels.trees.best_bins import COPIES, UNROLL
+from neuralforest._kernels.trees.histogram import N_BINS, fill_histograms, find_split, goes_left
 from neuralforest._kernels.trees.partition import append_right, assign_row
 
 SQUARED, LOGISTIC, SOFTMAX = 0, 1, 2
@@ -77,7 +78,6 @@ class Scratch(NamedTuple):
     histogram: NDArray[np.float64]  # (bins, COPIES, UNROLL, 2): sums of gradients and hessians, of every other row
     left: NDArray[np.float64]  # (bins, UNROLL, 2): the same sums, left of every split
     missing: NDArray[np.float64]  # (UNROLL, 2): the same sums, of missing values
-    totals: NDArray[np.float64]  # (2,): the same sums, of all rows of a leaf
     n_places: NDArray[np.int64]  # (UNROLL,): bins that a feature may be split at
     gain: NDArray[np.float64]  # (UNROLL,): of the best split of a feature
     place: NDArray[np.int64]  # (UNROLL,): its bin
@@ -271,7 +271,6 @@ def boost(data, plan, model, begin, end):  # type: ignore[no-untyped-def]
         histogram=np.zeros((N_BINS, COPIES, UNROLL, 2)),
         left=np.empty((N_BINS, UNROLL, 2)),
         missing=np.zeros((UNROLL, 2)),
-        totals=np.empty(2),
         n_places=np.empty(UNROLL, np.int64),
         gain=np.empty(UNROLL),
         place=np.empty(UNROLL, np.int64),

@@ -11,27 +11,18 @@ import numba
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils
 from numba.extending import intrinsic
 
 from neuralforest._kernels.jit import part
+from neuralforest._kernels.trees.best_bins import COPIES, UNROLL, find_best_bins
 
 _U = np.uint64  # unsigned indices in inner loops: a signed index is checked for being negative
 
 MISSING = 255
 """The bin of missing values; all others are in bins 0 to 254."""
 N_BINS = MISSING + 1
-UNROLL = 4
-"""Unroll factor: features whose histograms are filled together."""
-COPIES = 2
-"""Of every histogram: where adjacent rows have the same bin, one does not have to wait for the other."""
-
 _MIN_GAIN = 1e-12  # smaller gains are rounding errors
 _SINGLE, _DOUBLE = (ir.VectorType(number, 2) for number in (ir.FloatType(), ir.DoubleType()))
-_WORD = ir.IntType(64)
-_SUMS, _NUMBERS, _PLACES = (
-    ir.VectorType(*each) for each in ((ir.DoubleType(), 2 * UNROLL), (ir.DoubleType(), UNROLL), (_WORD, UNROLL))
-)
 
 
 def _pair(context: Any, builder: Any, array_type: Any, array: Any, place: Any, kind: Any) -> Any:
@@ -64,82 +55,6 @@ def goes_left(bin_, last, missing_left):  # type: ignore[no-untyped-def]
 def _place(bin_, copy, slot):  # type: ignore[no-untyped-def]
     """Return the place of a pair among those of all histograms."""
     return np.uint64(bin_) * _U(COPIES * UNROLL) + _U(copy * UNROLL + slot)
-
-
-@intrinsic  # type: ignore[untyped-decorator]
-def _best_bins(
-    context: Any,
-    histogram: Any,
-    left: Any,
-    n_places: Any,
-    n: Any,
-    totals: Any,
-    min_hessian: Any,
-    l2: Any,
-    gain: Any,
-    place: Any,
-) -> Any:
-    """Fill the maximal gain of every slot, and the first bin that it is attained at; `left` receives the running sums.
-
-    `left` begins with the sums that go left of every split. `totals` are gradient and hessian of all rows. The gain of
-    a feature stays as it was where no split is better.
-    """
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        data = [
-            context.make_array(type_)(context, builder, array).data if isinstance(type_, types.Array) else array
-            for type_, array in zip(signature.args, arguments, strict=True)
-        ]
-        histograms, running, limits, n, all_rows, min_hessian, l2, gains, places = data
-
-        def vector(pointer: Any, kind: Any) -> Any:
-            return builder.load(builder.bitcast(pointer, kind.as_pointer()), align=8)
-
-        def spread(number: Any, kind: Any) -> Any:
-            one = builder.insert_element(ir.Constant(kind, ir.Undefined), number, ir.Constant(ir.IntType(32), 0))
-            return builder.shuffle_vector(one, one, ir.Constant(ir.VectorType(ir.IntType(32), kind.count), None))
-
-        def lanes(pairs: Any, first: int) -> Any:
-            chosen = ir.Constant(ir.VectorType(ir.IntType(32), UNROLL), list(range(first, 2 * UNROLL, 2)))
-            return builder.shuffle_vector(pairs, pairs, chosen)
-
-        gradient, hessian = (
-            spread(builder.load(builder.gep(all_rows, [ir.Constant(_WORD, i)])), _NUMBERS) for i in (0, 1)
-        )
-        least, penalty, limit = spread(min_hessian, _NUMBERS), spread(l2, _NUMBERS), vector(limits, _PLACES)
-        sums, best, found = (cgutils.alloca_once(builder, kind) for kind in (_SUMS, _NUMBERS, _PLACES))
-        builder.store(vector(running, _SUMS), sums)
-        builder.store(vector(gains, _NUMBERS), best)
-        builder.store(vector(places, _PLACES), found)
-        with cgutils.for_range(builder, n) as loop:
-            row = builder.mul(loop.index, ir.Constant(_WORD, 2 * UNROLL))
-            twice = builder.mul(row, ir.Constant(_WORD, COPIES))
-            places_of_both = twice, builder.add(twice, ir.Constant(_WORD, 2 * UNROLL))
-            both = (vector(builder.gep(histograms, [place]), _SUMS) for place in places_of_both)
-            now = builder.fadd(builder.load(sums), builder.fadd(*both))
-            builder.store(now, sums)
-            builder.store(now, builder.bitcast(builder.gep(running, [row]), _SUMS.as_pointer()), align=8)
-            g, h = lanes(now, 0), lanes(now, 1)
-            right, right_hessian = builder.fsub(gradient, g), builder.fsub(hessian, h)
-            a, c = builder.fadd(h, penalty), builder.fadd(right_hessian, penalty)
-            gains_of_both = builder.fadd(
-                builder.fmul(builder.fmul(g, g), c), builder.fmul(builder.fmul(right, right), a), flags=("contract",)
-            )
-            value = builder.fdiv(gains_of_both, builder.fmul(a, c))
-            is_valid = builder.and_(
-                builder.fcmp_ordered(">=", h, least), builder.fcmp_ordered(">=", right_hessian, least)
-            )
-            number = spread(loop.index, _PLACES)
-            is_valid = builder.and_(is_valid, builder.icmp_signed("<", number, limit))
-            better = builder.and_(is_valid, builder.fcmp_ordered(">", value, builder.load(best)))
-            builder.store(builder.select(better, value, builder.load(best)), best)
-            builder.store(builder.select(better, number, builder.load(found)), found)
-        builder.store(builder.load(best), builder.bitcast(gains, _NUMBERS.as_pointer()), align=8)
-        builder.store(builder.load(found), builder.bitcast(places, _PLACES.as_pointer()), align=8)
-        return context.get_dummy_value()
-
-    number = types.float64
-    return types.void(histogram, left, n_places, types.intp, totals, number, number, gain, place), generate
 
 
 @part
@@ -200,9 +115,8 @@ def find_split(scratch, n_bins, begin, n, min_hessian, l2_regularization, gradie
         The maximal gain, and its split; the feature is -1 where no gain exceeds `best`.
     """
     histogram, left, gain, place = scratch.histogram, scratch.left, scratch.gain, scratch.place
-    features, limits, totals, missing = scratch.features, scratch.n_places, scratch.totals, scratch.missing
+    features, limits, missing = scratch.features, scratch.n_places, scratch.missing
     found, found_bin, found_left, left_gradient, left_hessian, some_missing = -1, 0, 0, 0.0, 0.0, False
-    totals[0], totals[1] = gradient, hessian
     for slot in range(n):
         for j in range(2):
             missing[slot, j] = histogram[MISSING, 0, slot, j] + histogram[MISSING, 1, slot, j]
@@ -215,7 +129,7 @@ def find_split(scratch, n_bins, begin, n, min_hessian, l2_regularization, gradie
             limits[slot], gain[slot], place[slot] = last * (slot < n), best + _MIN_GAIN, 0
             most = max(most, limits[slot])
             left[0, slot, 0], left[0, slot, 1] = missing[slot, 0] * missing_left, missing[slot, 1] * missing_left
-        _best_bins(histogram, left, limits, most, totals, min_hessian, l2_regularization, gain, place)
+        find_best_bins(histogram, left, limits, most, gradient, hessian, min_hessian, l2_regularization, gain, place)
         for slot in range(n):
             if gain[slot] > best + _MIN_GAIN:
                 best, found, found_bin, found_left = gain[slot], features[begin + slot], place[slot], missing_left
@@ -227,13 +141,3 @@ if numba.config.DISABLE_JIT:  # the same operation in plain NumPy
 
     def add_pair(sums, place, pairs, row):  # type: ignore[no-redef,no-untyped-def]
         sums.reshape(-1, 2)[np.int64(place)] += pairs[row]
-
-    def _best_bins(histogram, left, n_places, n, totals, min_hessian, l2, gain, place):  # type: ignore[no-redef,no-untyped-def]
-        left[:n] = left[0] + histogram[:n].sum(axis=1).cumsum(axis=0)
-        sums, right = left[:n], totals - left[:n]
-        value = sums[..., 0] ** 2 / (sums[..., 1] + l2) + right[..., 0] ** 2 / (right[..., 1] + l2)
-        value[(np.minimum(sums[..., 1], right[..., 1]) < min_hessian) | (np.arange(n)[:, None] >= n_places)] = -np.inf
-        for slot in range(UNROLL if n else 0):
-            best = value[:, slot].argmax()
-            if value[best, slot] > gain[slot]:
-                gain[slot], place[slot] = value[best, slot], best
