@@ -40,20 +40,6 @@ def _spread(builder: Any, number: Any, kind: Any) -> Any:
     return _lanes(builder, one, [0] * kind.count)
 
 
-def _gain(builder: Any, sums: Any, totals: Any, least: Any, penalty: Any) -> tuple[Any, Any]:
-    """Return the gain of a split, the sum of G^2 / (H + lambda) over both children, and whether it is allowed.
-
-    `sums` are gradients and hessians of the left child, by turns; `totals` those of both children.
-    """
-    left, left_hessian = (_lanes(builder, sums, list(range(first, 2 * UNROLL, 2))) for first in (0, 1))
-    right, right_hessian = builder.fsub(totals[0], left), builder.fsub(totals[1], left_hessian)
-    a, c = builder.fadd(left_hessian, penalty), builder.fadd(right_hessian, penalty)
-    parts = (builder.fmul(builder.fmul(side, side), other) for side, other in ((left, c), (right, a)))
-    gain = builder.fdiv(builder.fadd(*parts, flags=("contract",)), builder.fmul(a, c))
-    are_large = (builder.fcmp_ordered(">=", side, least) for side in (left_hessian, right_hessian))
-    return gain, builder.and_(*are_large)
-
-
 @intrinsic  # type: ignore[untyped-decorator]
 def find_best_bins(
     context: Any, histogram: Any, left: Any, n_places: Any, n: Any, gradient: Any, hessian: Any, min_hessian: Any,
@@ -114,7 +100,21 @@ def find_best_bins(
     return types.void(histogram, left, n_places, types.intp, number, number, number, number, gain, place), generate
 
 
-if numba.config.DISABLE_JIT:  # type: ignore[misc]  # the same operation in plain NumPy
+def _gain(builder: Any, sums: Any, totals: Any, least: Any, penalty: Any) -> tuple[Any, Any]:
+    """Return the gain of a split, the sum of G^2 / (H + lambda) over both children, and whether it is allowed.
+
+    `sums` are gradients and hessians of the left child, by turns; `totals` those of both children.
+    """
+    left, left_hessian = (_lanes(builder, sums, list(range(first, 2 * UNROLL, 2))) for first in (0, 1))
+    right, right_hessian = builder.fsub(totals[0], left), builder.fsub(totals[1], left_hessian)
+    a, c = builder.fadd(left_hessian, penalty), builder.fadd(right_hessian, penalty)
+    parts = (builder.fmul(builder.fmul(side, side), other) for side, other in ((left, c), (right, a)))
+    gain = builder.fdiv(builder.fadd(*parts, flags=("contract",)), builder.fmul(a, c))
+    are_large = (builder.fcmp_ordered(">=", side, least) for side in (left_hessian, right_hessian))
+    return gain, builder.and_(*are_large)
+
+
+if numba.config.DISABLE_JIT:  # the same operation in plain NumPy
 
     def find_best_bins(histogram, left, n_places, n, gradient, hessian, min_hessian, l2, gain, place):  # type: ignore[no-redef,no-untyped-def]
         left[:n] = left[0] + histogram[:n].sum(axis=1).cumsum(axis=0)
