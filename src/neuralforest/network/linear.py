@@ -7,6 +7,8 @@ from numpy.typing import NDArray
 
 from neuralforest.exceptions import InvalidParameterError
 
+_BLOCK = 1_024  # rows, whose terms fit into the cache
+
 
 @dataclass(frozen=True, eq=False)
 class LinearModel:
@@ -61,11 +63,17 @@ class LinearModel:
 
     def prediction(self, X: NDArray[np.floating], n_jobs: int | None = None) -> NDArray[np.float64]:
         """Return the predictions, (rows, outputs). The prediction of a row does not depend on the other rows."""
-        out = np.tile(self.intercept, (len(X), 1))
-        for feature in np.flatnonzero(self.coef.any(axis=1)):  # not a product of matrices, whose rounding varies
-            inside = np.clip(X[:, feature].astype(np.float64), self.low[feature], self.high[feature])
-            scaled = (inside - self.center[feature]) / self.scale[feature]
-            out += np.where(np.isnan(scaled), 0.0, scaled)[:, None] * self.coef[feature]
+        used, out = np.flatnonzero(self.coef.any(axis=1)), np.empty((len(X), self.n_outputs))
+        low, high, center, scale = (each[used, None] for each in (self.low, self.high, self.center, self.scale))
+        for start in range(0, len(X), _BLOCK):
+            rows = X[start : start + _BLOCK].T[used].astype(np.float64)
+            scaled = (np.minimum(np.maximum(rows, low), high) - center) / scale
+            scaled[np.isnan(scaled)] = 0.0
+            for output, intercept in enumerate(self.intercept):
+                total = np.full(rows.shape[1], intercept)
+                for term in scaled * self.coef[used, output, None]:  # not a product, whose rounding varies with shapes
+                    total += term
+                out[start : start + _BLOCK, output] = total
         return out
 
     def importances(self) -> NDArray[np.float64]:
