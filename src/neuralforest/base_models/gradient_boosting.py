@@ -38,7 +38,7 @@ class _Kind(NamedTuple):
     learning_rate: float
     first_rounds: int  # which show whether it is worth going on
     patience: int = 100  # rounds without a lower error after which no more are added
-    enough_rows: float = 2_000  # that evaluate it: folds that predict more of them change no weight
+    enough_rows: float = 2_000  # that evaluate it: folds that predict more of them change the stack little
 
 
 _DEEP = _Kind("gradient_boosting", max_leaves=16, learning_rate=0.05, first_rounds=300)

@@ -21,8 +21,8 @@ forest : estimator, optional
     and must not have been fitted on the validation rows; if it has no out-of-bag rows and X_val is not given, copies of
     it are fitted on folds. Cloning, as in GridSearchCV, makes a fitted forest unfitted: wrap it in
     ``sklearn.frozen.FrozenEstimator`` to prevent that. None grows 8 to 60 trees (12 to 60 for classification),
-    decreasing with n_samples, but at least 20 (30) for many features; each has 16 to 96 leaves and is grown on 80% of
-    the rows (90% of more than 500 rows). Set it to start from your own model.
+    decreasing with n_samples; many features need at least 20 (30 for classification). Each tree has 16 to 96 leaves and
+    is grown on 80% of the rows (90% of more than 500 rows). Set it to start from your own model.
 {class_weight}categorical_features : "from_dtype", sequence, mask or None
     Columns that hold categories: those of strings or of a categorical dtype and those that a given forest takes as
     categories, those given by name, index or mask, or none. The default forest splits them by sets of categories; a

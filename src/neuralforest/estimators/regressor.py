@@ -100,9 +100,7 @@ class NeuralForestRegressor(RegressorMixin, NeuralForest):
         measured = Residuals.measure(self.network_, data, trained.predictions)
         none = np.zeros(data.X.shape[1], np.int64)
         n_categories = none if self._encoder is None else self._encoder.n_categories
-        self._residuals = with_error_scale(
-            measured, data, trained._replace(network=self.network_), self._split_seed, self.n_jobs, n_categories
-        )
+        self._residuals = with_error_scale(measured, data, trained, self._split_seed, self.n_jobs, n_categories)
 
     def _after_partial_fit(self, data: TrainingData) -> None:
         self._constant = np.where(_constants(data) == self._constant, self._constant, np.nan)

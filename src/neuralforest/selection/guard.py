@@ -26,7 +26,7 @@ class Selected(NamedTuple):
     validation_loss: float  # of the network as a whole, alike
     predictions: OutOfSamplePredictions  # of the network
     interrupted: bool = False  # by the callback, or by Ctrl-C
-    of_network: OutOfSamplePredictions | None = None  # without base models, on more rows than with them
+    of_network: OutOfSamplePredictions | None = None  # before base models are added, on the same rows or more
 
 
 def train_guarded(

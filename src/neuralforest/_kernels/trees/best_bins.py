@@ -9,16 +9,17 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from neuralforest._kernels.trees.blocks import NUMBER, PLACE, WORD, shuffle
+
 UNROLL = 4
 """Unroll factor: features whose histograms are filled together."""
 COPIES = 2
 """Of every histogram: where adjacent rows have the same bin, one does not have to wait for the other."""
 
-_WORD, _PLACE, _NUMBER = ir.IntType(64), ir.IntType(32), ir.DoubleType()
 _SUMS, _NUMBERS, _BINS = (
-    ir.VectorType(_NUMBER, 2 * UNROLL),
-    ir.VectorType(_NUMBER, UNROLL),
-    ir.VectorType(_WORD, UNROLL),
+    ir.VectorType(NUMBER, 2 * UNROLL),
+    ir.VectorType(NUMBER, UNROLL),
+    ir.VectorType(WORD, UNROLL),
 )
 
 
@@ -31,13 +32,9 @@ def _store(builder: Any, vector: Any, data: Any, place: Any) -> None:
     builder.store(vector, builder.bitcast(builder.gep(data, [place]), vector.type.as_pointer()), align=8)
 
 
-def _lanes(builder: Any, vector: Any, lanes: list[int]) -> Any:
-    return builder.shuffle_vector(vector, vector, ir.Constant(ir.VectorType(_PLACE, len(lanes)), lanes))
-
-
 def _spread(builder: Any, number: Any, kind: Any) -> Any:
-    one = builder.insert_element(ir.Constant(kind, ir.Undefined), number, ir.Constant(_PLACE, 0))
-    return _lanes(builder, one, [0] * kind.count)
+    one = builder.insert_element(ir.Constant(kind, ir.Undefined), number, ir.Constant(PLACE, 0))
+    return shuffle(builder, one, one, [0] * kind.count)
 
 
 @intrinsic  # type: ignore[untyped-decorator]
@@ -73,16 +70,16 @@ def find_best_bins(
             for type_, array in zip(signature.args, arguments, strict=True)
         )
         *totals, least, penalty = (_spread(builder, number, _NUMBERS) for number in numbers)
-        zero = ir.Constant(_WORD, 0)
+        zero = ir.Constant(WORD, 0)
         limit = _load(builder, limits, zero, _BINS)
         sums, best, found = (cgutils.alloca_once(builder, kind) for kind in (_SUMS, _NUMBERS, _BINS))
         for target, source, kind in ((sums, running, _SUMS), (best, gains, _NUMBERS), (found, places, _BINS)):
             builder.store(_load(builder, source, zero, kind), target)
         with cgutils.for_range(builder, n) as loop:
-            row = builder.mul(loop.index, ir.Constant(_WORD, 2 * UNROLL))
+            row = builder.mul(loop.index, ir.Constant(WORD, 2 * UNROLL))
             now = builder.load(sums)
             for copy in range(COPIES):
-                own = builder.add(builder.mul(row, ir.Constant(_WORD, COPIES)), ir.Constant(_WORD, 2 * UNROLL * copy))
+                own = builder.add(builder.mul(row, ir.Constant(WORD, COPIES)), ir.Constant(WORD, 2 * UNROLL * copy))
                 now = builder.fadd(now, _load(builder, histograms, own, _SUMS))
             builder.store(now, sums)
             _store(builder, now, running, row)
@@ -105,7 +102,7 @@ def _gain(builder: Any, sums: Any, totals: Any, least: Any, penalty: Any) -> tup
 
     `sums` are gradients and hessians of the left child, by turns; `totals` those of both children.
     """
-    left, left_hessian = (_lanes(builder, sums, list(range(first, 2 * UNROLL, 2))) for first in (0, 1))
+    left, left_hessian = (shuffle(builder, sums, sums, range(first, 2 * UNROLL, 2)) for first in (0, 1))
     right, right_hessian = builder.fsub(totals[0], left), builder.fsub(totals[1], left_hessian)
     a, c = builder.fadd(left_hessian, penalty), builder.fadd(right_hessian, penalty)
     parts = (builder.fmul(builder.fmul(side, side), other) for side, other in ((left, c), (right, a)))

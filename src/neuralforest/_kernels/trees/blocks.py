@@ -54,7 +54,7 @@ def lookup(context: Any, builder: Any, base: Any, index: Any, size: int) -> Any:
     tables = [builder.load(builder.bitcast(place, number.as_pointer()), align=8) for place in places]
     found = []
     for first in range(0, index.type.count, _WIDE):
-        lanes = builder.zext(_lanes(builder, index, index, range(first, first + _WIDE)), wide)
+        lanes = builder.zext(shuffle(builder, index, index, range(first, first + _WIDE)), wide)
         of_pairs = [builder.call(permute, [tables[i], lanes, tables[i + 1]]) for i in range(0, len(tables), 2)]
         bit = 2 * _WIDE
         while len(of_pairs) > 1:
@@ -64,11 +64,11 @@ def lookup(context: Any, builder: Any, base: Any, index: Any, size: int) -> Any:
         found += of_pairs
     while len(found) > 1:
         count = 2 * found[0].type.count
-        found = [_lanes(builder, a, b, range(count)) for a, b in zip(found[::2], found[1::2], strict=True)]
+        found = [shuffle(builder, a, b, range(count)) for a, b in zip(found[::2], found[1::2], strict=True)]
     return found[0]
 
 
-def _lanes(builder: Any, first: Any, second: Any, lanes: Any) -> Any:
+def shuffle(builder: Any, first: Any, second: Any, lanes: Any) -> Any:
     """Return the given lanes of two vectors, those of the second counted behind those of the first."""
     return builder.shuffle_vector(first, second, ir.Constant(ir.VectorType(PLACE, len(lanes)), list(lanes)))
 
